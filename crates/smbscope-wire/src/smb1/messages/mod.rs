@@ -4,9 +4,8 @@
 //! [`Smb1MessageWriter`] an AndX chain. `parse` requires a complete message and borrows from it. Paths are relative to
 //! the share and begin with a backslash.
 
-mod core;
+mod files;
 mod message;
-mod open;
 mod read_write;
 mod session;
 pub mod trans2;
@@ -16,16 +15,14 @@ mod transaction;
 mod tests;
 
 pub use crate::codec::WireText;
-pub use core::{
-    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, LockByteRange, OpenResponse,
-    QueryInformationDiskResponse, QueryInformationResponse, ReadBytes, ReadMpx, ReadMpxResponse, Rename, WriteMpx,
+pub use files::{
+    CheckDirectory, Close, CreateDirectory, Delete, DeleteDirectory, FindClose2, Flush, IMPERSONATE, LockByteRange,
+    LockingAndx, LockingAndxFields, LockingAndxRange, LockingAndxRequest, LockingAndxResponse, LogoffAndx, NtCancel,
+    NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, OpenResponse, QueryInformationDiskResponse,
+    QueryInformationResponse, ReadBytes, ReadMpx, ReadMpxResponse, Rename, TreeDisconnect, WriteMpx, create_flags,
+    lock_type,
 };
 pub use message::{Malformed, Smb1Message, Smb1MessageWriter};
-pub use open::{
-    Close, FindClose2, Flush, IMPERSONATE, LockingAndx, LockingAndxFields, LockingAndxRange, LockingAndxRequest,
-    LockingAndxResponse, LogoffAndx, NtCancel, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse,
-    TreeDisconnect, create_flags, lock_type,
-};
 pub use read_write::{
     ReadAndx, ReadAndxFields, ReadAndxResponse, ReadRaw, WriteAndx, WriteAndxFields, WriteAndxResponse, WriteComplete,
     WriteRaw,
