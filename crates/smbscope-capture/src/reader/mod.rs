@@ -13,7 +13,6 @@ mod map;
 mod netmon;
 mod pcap;
 mod pcapng;
-mod process;
 mod set;
 mod stream;
 mod survey;

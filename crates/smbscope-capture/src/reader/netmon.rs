@@ -4,8 +4,7 @@
 //! may have gaps between them, which only the table reveals: it is used where it can be reached, i.e. not in a pipe or a
 //! compressed file. So is the table of processes. Up to version 2.2, times have no time zone and are taken as UTC.
 
-use super::pcapng::Interfaces;
-use super::process::ProcessTable;
+use super::pcapng::{Interfaces, ProcessTable};
 use super::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason, absurd_length};
 
 pub(super) const FILE_HEADER: usize = 128;
