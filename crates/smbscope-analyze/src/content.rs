@@ -2,8 +2,7 @@
 
 use crate::decryption::{DecryptResult, Decryptor, FlowKeys, Keys};
 use crate::names::is_kept_whole;
-use smbscope_model::FlowDirection;
-use smbscope_model::command::Dialect;
+use smbscope_model::{Dialect, FlowDirection};
 use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 
 /// Bytes kept of a frame; later members are not parsed.

@@ -1,7 +1,7 @@
 //! Summary of one TCP connection that carried SMB, observations about its peers, and failed attempts to connect.
 
-use crate::command::Dialect;
 use crate::exchange::Endpoints;
+use crate::groups::Dialect;
 use crate::named;
 use crate::offers::Offers;
 use crate::time::{FlowId, Nanos, Stamp, Timestamp};

@@ -10,8 +10,7 @@
 //!                            │◄──────────────── srt ──────────────────►│
 //! ```
 
-use crate::command::{Command, Dialect, Subcommand};
-use crate::groups::CommandGroup;
+use crate::groups::{Command, CommandGroup, Dialect, Subcommand};
 use crate::named;
 use crate::time::{FlowId, Nanos, Stamp, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -1,16 +1,14 @@
 //! Vocabulary of smbscope: the types that all other crates share.
 //!
 //! Captures and the load generator produce [`Exchange`]s; statistics and reports consume them. [`exchange`] defines
-//! the measured times, [`groups`] the operation groups, [`quality`] the counters of missing and damaged data.
+//! the measured times, [`groups`] the commands and their groups, [`quality`] the counters of missing and damaged data.
 //! [`units`] parses and prints quantities, [`prose`] formats numbers and names for sentences.
 
 pub mod capture;
-pub mod command;
 pub mod connection;
 pub mod decryption;
 pub mod exchange;
 pub mod groups;
-pub mod limits;
 pub mod offers;
 pub mod prose;
 pub mod quality;
@@ -20,7 +18,6 @@ pub mod tunnel;
 pub mod units;
 
 pub use capture::{CaptureClockOffset, CaptureInfo, EncapsulatedTraffic, SkippedPackets, SkippedProtocol};
-pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{
     ConnectAttempt, ConnectAttempts, ConnectionProxy, ConnectionSummary, DirectionCounts, ForeignProtocol,
     ForeignReply, ForeignTraffic, Outage, ProxyProtocol, SeenTwice, Settled,
@@ -29,11 +26,9 @@ pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, ExchangeOutcome, FileId, GrantedCaching, Half, ResponseStatus,
     STANDSTILL_LEAST, Standstill, TimeKind,
 };
-pub use groups::CommandGroup;
-
-pub use limits::MemoryBudget;
+pub use groups::{Command, CommandGroup, Dialect, Protocol, Subcommand};
 pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, SigningOffer};
-pub use quality::{Coverage, Quality, UntimedShare};
+pub use quality::{Coverage, MemoryBudget, Quality, UntimedShare};
 pub use time::{CaptureId, ClockStep, FlowDirection, FlowId, Nanos, PacketRef, Role, Stamp, Timestamp};
 pub use tunnel::{TunnelKind, TunnelPort, TunnelPorts};
 

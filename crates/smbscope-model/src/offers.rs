@@ -4,7 +4,7 @@
 //! Values that were not captured are absent: a connection older than the capture has no offers, a message truncated by
 //! the snap length no algorithms. Connections with equal offers share them.
 
-use crate::command::{Dialect, Protocol};
+use crate::groups::{Dialect, Protocol};
 use crate::named;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
