@@ -1,11 +1,9 @@
 //! `smbscope compare`: reads captures, saved reports and ramps, and writes one comparison.
 
-use crate::BadArguments;
-use crate::analyze::{self, AnalysisOutcome};
-use crate::fail_if::{self, JunitFile};
+use crate::analyze::{self, AnalysisOutcome, JunitFile};
 use crate::interrupt::InterruptedError;
 use crate::output::{self, Output};
-use crate::terminal;
+use crate::{BadArguments, terminal};
 use anyhow::{Context, bail};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_report::bench::{self, BenchDocument};
@@ -81,7 +79,7 @@ pub(crate) fn run(arguments: &CompareOptions) -> anyhow::Result<()> {
     };
     output.settle(result)?;
     let judged = compare::judge(&arguments.fail_if, &inputs, &comparison, arguments.strict)?;
-    fail_if::settle("compare", judged, junit)
+    analyze::settle_conditions("compare", judged, junit)
 }
 
 /// Compares studies variant by variant; the result is a study.

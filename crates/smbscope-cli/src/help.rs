@@ -1,4 +1,4 @@
-//! Help beyond that of clap: the topics of `smbscope help`, and advice for command lines that clap refuses without
+//! Help in addition to clap's: the topics of `smbscope help`, and advice for command lines that clap refuses without
 //! knowing what the user meant. Topics are pages of docs/ as text for a terminal; tests of the crates that declare
 //! columns, causes and steps keep those pages up to date.
 

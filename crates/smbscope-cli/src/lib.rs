@@ -13,7 +13,6 @@ mod compare;
 mod entry;
 #[cfg(any(windows, test))]
 mod explorer;
-mod fail_if;
 mod help;
 mod interrupt;
 #[cfg(test)]
@@ -37,13 +36,13 @@ mod system;
 mod terminal;
 mod watch;
 
+pub use analyze::LimitExceeded;
 pub use arguments::{Arguments, CompletionsArguments, HelpArguments, ManArguments, Verb};
 pub use arguments::{BenchArguments, BenchVerb, CleanArguments, WorkloadsArguments};
 pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, StateArguments, StatusArguments, UpArguments,
 };
 pub use entry::{HostSource, main};
-pub use fail_if::LimitExceeded;
 pub use interrupt::InterruptedError;
 pub use terminal::{exit, say};
 

@@ -3,7 +3,7 @@
 
 use crate::Report;
 use crate::format::clean;
-use crate::json::slices::{SliceEntryValue, SliceListing};
+use crate::json::listings::{SliceEntryValue, SliceListing};
 use crate::table::{COLUMNS, CellText, Cells, ExchangeRow, ExchangeTable, Provenance};
 use crate::text::slices::{SliceRow, table};
 use csv::ByteRecord;

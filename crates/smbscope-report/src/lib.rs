@@ -27,7 +27,6 @@ pub mod study;
 pub mod table;
 pub mod text;
 
-mod dialects;
 mod document;
 mod fail_if;
 mod format;

@@ -4,7 +4,7 @@ use super::ServerLoad;
 use crate::Answer;
 use crate::format::clean;
 use crate::json::entries::{EntityEntry, GroupEntry};
-use crate::json::slices::SliceListing;
+use crate::json::listings::SliceListing;
 use crate::json::{UserName, other_files, waits};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Nanos, Timestamp};

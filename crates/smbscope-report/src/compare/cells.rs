@@ -1,7 +1,7 @@
 //! Figures of a group or command in a column, and their ratios to the baseline.
 
 use crate::format::ratio;
-use crate::json::slices::SliceFigures;
+use crate::json::listings::SliceFigures;
 use serde::Serialize;
 use smbscope_model::Nanos;
 use smbscope_stats::replication::{DifferenceVerdict, Scope};

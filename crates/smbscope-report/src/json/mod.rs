@@ -4,14 +4,14 @@
 //! Comparisons parse some parts of the document with the same types. Parts added later may be missing.
 
 pub(crate) mod entries;
+pub(crate) mod listings;
 pub(crate) mod offers;
-pub(crate) mod slices;
-pub(crate) mod waits;
 
 use crate::Report;
 pub use crate::document::line;
 use crate::document::{DocumentKind, Generator, write_indented};
 use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
+use listings::{BARS_MAX, EpisodeEntry, SliceListing, SlowExchange};
 use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
@@ -22,7 +22,6 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{BARS_MAX, EpisodeEntry, SlowExchange};
 
 pub const SCHEMA: &str = "smbscope.report/1";
 
@@ -97,7 +96,7 @@ pub(crate) struct ReportDocument<'a> {
     #[serde(skip_deserializing)]
     caching: Cow<'a, CachingFigures>,
     /// Commands grouped by --by. Null without it.
-    pub(crate) slices: Option<slices::SliceListing>,
+    pub(crate) slices: Option<SliceListing>,
     #[serde(skip_deserializing)]
     timeline: ReportTimeline,
     pub(crate) heatmap: Cow<'a, HeatMap>,
@@ -321,7 +320,7 @@ impl<'a> ReportDocument<'a> {
             ),
             users: EntityEntry::table(&aggregate.users, listed, UserName::new, UserName::other),
             caching: entries::caching(&aggregate.caching, listed),
-            slices: report.aggregate.slices.as_ref().map(slices::SliceListing::new),
+            slices: report.aggregate.slices.as_ref().map(SliceListing::new),
             timeline: ReportTimeline::new(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),
             concurrency: aggregate.concurrency.as_slice().into(),

@@ -1,8 +1,8 @@
 //! Negotiation offers and SMB1 usage in the JSON report.
 
 use crate::Report;
-use crate::dialects::{SMB1_LISTED, Smb1InUse};
 use crate::offers::{Feature, Negotiation, negotiations};
+use crate::totals::{SMB1_LISTED, Smb1InUse};
 use serde::{Deserialize, Serialize};
 use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};

@@ -1,6 +1,6 @@
 //! Aligned tables that fit a width: less important columns are left out first, then the name column shrinks.
 
-use super::column::{Audience, ColumnHead, Unit};
+use super::{Audience, ColumnHead, Unit};
 use crate::format::{clean, shorten};
 use crate::page::{Paint, TextPage, escaped};
 use std::ops::RangeInclusive;

@@ -10,7 +10,7 @@ mod waits;
 pub(crate) use overview::filter_note;
 
 use crate::format::{clean, thousands, visible_percent};
-use crate::json::slices::SliceListing;
+use crate::json::listings::SliceListing;
 use crate::page::{Paint, TextPage};
 use crate::warnings::{self, Warning};
 use crate::{Answer, Report};

@@ -1,17 +1,15 @@
 //! Top of the report: answer and causes, summary, hosts, dialects and protection, and the quality of the capture.
 
 use super::percent_sign;
-use crate::dialects::Smb1InUse;
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, prose_percent, seconds, shorten, shorten_path, span,
     thousands, unbroken,
 };
 use crate::page::{Paint, TextPage};
 use crate::tables::{ColumnHead, Row, Table, Unit, percent_of};
-use crate::totals::LoadTotals;
-use crate::totals::{PacketCounts, control};
+use crate::totals::{LoadTotals, PacketCounts, Smb1InUse, control};
 use crate::warnings::is_alarming;
-use crate::{Filtered, Report, dialects, names};
+use crate::{Filtered, Report, names, totals};
 use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
 use smbscope_model::{CaptureInfo, CommandGroup, ConnectionSummary, DirectionCounts};
 use smbscope_stats::{CommandStatistics, Entities};
@@ -110,7 +108,7 @@ fn figures(row: &CommandStatistics) -> String {
 pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.blank();
     let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
-    for (i, line) in dialects::lines(report).iter().enumerate() {
+    for (i, line) in totals::dialect_lines(report).iter().enumerate() {
         let paint = if line.is_smb1 { Paint::Smb1 } else { Paint::Plain };
         fact(if i == 0 { "Dialect" } else { "" }, paint, &line.text);
     }

@@ -1,7 +1,7 @@
 //! Table of slices, in the requested order, and names of slices for people.
 
 use crate::format::{clean, counted, span, thousands, unbroken};
-use crate::json::slices::{SliceEntry, SliceEntryKey, SliceEntryValue, SliceFigures, SliceListing};
+use crate::json::listings::{SliceEntry, SliceEntryKey, SliceEntryValue, SliceFigures, SliceListing};
 use crate::page::TextPage;
 use crate::tables::{
     BYTES_READ, BYTES_WRITTEN, COUNT, ColumnHead, ERRORS, RenderedTable, Row, TOTAL_WAIT, Table, Unit, Value, nonzero,

@@ -3,7 +3,7 @@
 
 use crate::Report;
 use crate::format::{counted, span, thousands, time_of_day, unbroken};
-use crate::json::waits::label;
+use crate::json::listings::label;
 use crate::page::TextPage;
 use crate::tables::{BYTES_READ, BYTES_WRITTEN, ColumnHead, Row, TOTAL_WAIT, Table, Unit, Value, percent_of};
 use smbscope_diagnose::Episode;

@@ -4,22 +4,20 @@
 //! Start reading at [`run()`]; [`Study`] is the parsed file, [`PlannedVariant`] one combination of its settings.
 
 mod definition;
-mod plan;
-mod saved;
+mod runs;
 #[cfg(test)]
 mod tests;
 
 pub use crate::environment::Need;
 pub use definition::{Axis, DefinitionError, Setting, Study, StudySource, VARIANTS_MAX};
-pub use plan::{PlannedVariant, VariantRepetition};
-pub use saved::{PAGE, STUDY, SavedStudy, beside};
+pub use runs::{PAGE, PlannedVariant, STUDY, SavedStudy, VariantRepetition, beside};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
 use crate::environment::{missing_needs, now, run_commands};
 use crate::files::Sources;
 use crate::options::{GivenOptions, GivenValue, word};
-use saved::Memory;
+use runs::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};
 use smbscope_report::study::{self, StudyDocument};
 use smbscope_stats::Measure;

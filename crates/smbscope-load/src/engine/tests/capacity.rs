@@ -31,7 +31,7 @@ fn find(plan: &RampPlan, criterion: &str, search: Search, server: &MockServer) -
         server,
         |number| Reads::new(1, number),
         &mut (),
-        |engine| crate::engine::capacity::search(engine, &criterion, search),
+        |engine| crate::engine::search_for_capacity(engine, &criterion, search),
     )
 }
 

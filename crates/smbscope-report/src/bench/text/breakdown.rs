@@ -5,7 +5,7 @@ use crate::bench::{
     BenchDocument, BenchRun, ClientWireTimes, InsideSamba, LoadHostEntry, LoadPointBreakdown, RunCapture, ServerLoad,
 };
 use crate::format::{clean, counted, span};
-use crate::json::waits::SlowExchange;
+use crate::json::listings::SlowExchange;
 use crate::page::TextPage;
 use crate::tables::{
     BYTES_READ, BYTES_WRITTEN, COUNT, ColumnHead, ERRORS, Row, Table, Unit, Value, nonzero, per_second, whole_percent,
