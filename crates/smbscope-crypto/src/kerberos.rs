@@ -2,8 +2,8 @@
 //! from which these are read.
 //!
 //! The service's key opens the ticket, the key inside opens the authenticator and the server's answer. Each may have a
-//! subkey, which the session uses instead; which one is found by trial. The encryption types are those of Windows and
-//! MIT: AES (RFC 3962, by picky-krb) and RC4 (RFC 4757).
+//! subkey, which the session uses instead; which one is found by trial. Windows and MIT encrypt with AES (RFC 3962,
+//! by picky-krb) and RC4 (RFC 4757).
 //!
 //! Keytabs are files of MIT and Heimdal, version 0x0502 (MIT krb5: *Keytab file format*). Names are ignored: a key that
 //! opens a ticket is the right one.
