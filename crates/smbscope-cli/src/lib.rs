@@ -1,5 +1,5 @@
 //! Commands of `smbscope`. [`run`] is the binary without its process, so that tests call the same code. Each command
-//! has a module; `arguments` defines the command line.
+//! has a module (`launch` is in `bench`); `arguments` defines the command line.
 
 // A console of Windows can't be asked otherwise.
 #![cfg_attr(not(windows), forbid(unsafe_code))]
@@ -22,7 +22,6 @@ mod lab;
 #[cfg(not(target_os = "linux"))]
 #[path = "lab_elsewhere.rs"]
 mod lab;
-mod launch;
 mod manual;
 mod output;
 mod predict;
@@ -94,7 +93,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Bench(arguments) => bench::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Lab(arguments) => lab::run(arguments),
-        Verb::Launch(arguments) => launch::run(arguments),
+        Verb::Launch(arguments) => bench::launch(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
         Verb::Slim(arguments) => slim::run(arguments),

@@ -2,7 +2,7 @@
 
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
-use crate::{BadArguments, bench, entry, launch, terminal};
+use crate::{BadArguments, bench, entry, terminal};
 use anyhow::bail;
 use smbscope_client::Secret;
 use smbscope_lab::LabServerSettings;
@@ -163,7 +163,7 @@ fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterOptions)
 
 fn launching(variant: &PlannedVariant, options: LaunchOptions, directory: &Path) -> anyhow::Result<SeriesOptions> {
     let options = LaunchOptions { output: Some(directory.to_owned()), title: Some(variant.name.clone()), ..options };
-    let mut options = launch::series_options(options, variant.command())?;
+    let mut options = bench::series_options(options, variant.command())?;
     if let ProgramFilesLocation::Share(share) = &mut options.files {
         fit(variant, &mut share.server)?;
     }

@@ -1,5 +1,6 @@
 //! `smbscope bench`: adds password prompt, launcher and load hosts to the options, runs a workload at increasing
-//! numbers of users, shows progress, and prints the report.
+//! numbers of users, shows progress, and prints the report. `smbscope launch`: measures repeated launches of a program,
+//! and prints their report in the same way.
 //!
 //! Passwords come from a file, the environment or a prompt, never from an argument, which every user of the machine
 //! could read.
@@ -16,15 +17,18 @@ use clap::{Args, Command};
 use dashboard::{Choice, ProgressDisplay};
 use smbscope_client::Secret;
 use smbscope_load::workload::Workload;
+use smbscope_model::Nanos;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
-use smbscope_report::{clean, counted, html, listed, quoted};
-use smbscope_run::options::{BenchFormat, BenchOptions, GivenOptions, OptionsError};
+use smbscope_report::{clean, counted, html, listed, quoted, span};
+use smbscope_run::launch::{LaunchObserver, Series, SeriesOptions};
+use smbscope_run::options::{BenchFormat, BenchOptions, GivenOptions, LaunchOptions, OptionsError};
 use smbscope_run::{Bench, BenchError, BenchOutcome, PASSWORD_VARIABLE, Passwords, RunOptions};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
@@ -60,7 +64,7 @@ fn measure(arguments: &BenchOptions, command: Option<String>) -> anyhow::Result<
 }
 
 /// Fails if the run failed, or if a signal or a key ended it.
-pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
+fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     let has_failed = document.runs.iter().any(|run| matches!(run.ended, BenchRunOutcome::Failed { .. }));
     if !has_failed && document.runs.iter().any(|run| run.ended == BenchRunOutcome::Interrupted) {
         return Err(InterruptedError::said().into());
@@ -198,7 +202,7 @@ fn values(given: &GivenOptions, name: &str) -> Option<Vec<String>> {
 const PASSWORD_LINE_MAX: u64 = 4 << 10;
 
 /// Returns a function that reads passwords.
-pub(crate) fn password_source(file: Option<PathBuf>) -> Box<Passwords> {
+fn password_source(file: Option<PathBuf>) -> Box<Passwords> {
     Box::new(move |user| Ok(read_password(user, file.as_deref())?))
 }
 
@@ -237,6 +241,59 @@ fn first_line_of(file: &Path) -> io::Result<String> {
 /// Removes the line end. Blanks are part of the password.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+/// Measures repeated launches of a program: `smbscope launch`.
+pub(crate) fn launch(arguments: &LaunchOptions) -> anyhow::Result<()> {
+    output::refuse_file_name(arguments.output.as_deref())?;
+    let options = series_options(arguments.clone(), "smbscope launch".to_owned())?;
+    let mut output = Output::open(None, &options.sources)?;
+    if arguments.format == BenchFormat::Html {
+        output.refuse_terminal("HTML")?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::any_end_sets(&stop);
+    let series = Series::open(options)?;
+    let mut observer = LaunchProgressPrinter { quiet: arguments.terminal.progress.quiet, of: arguments.repetitions };
+    let BenchOutcome { document, kept } = series.run(&mut observer, &stop)?;
+    let text = bench::RampTextOptions {
+        width: output.width(arguments.terminal.width),
+        color: output.takes_color(arguments.terminal.color),
+        detail: if arguments.full { bench::RampDetailLevel::One } else { bench::RampDetailLevel::Brief },
+    };
+    let printed = print(&document, arguments.format, &text, &mut output);
+    output.settle(printed)?;
+    kept?;
+    how_it_ended(&document)
+}
+
+/// Adds password prompt and launcher.
+pub(crate) fn series_options(options: LaunchOptions, invocation: String) -> anyhow::Result<SeriesOptions> {
+    let password = password_source(options.password_file.clone());
+    let series = SeriesOptions::new(options, lab::kept()?, password)?;
+    Ok(SeriesOptions { invocation: Some(invocation), ..series })
+}
+
+struct LaunchProgressPrinter {
+    quiet: bool,
+    of: u32,
+}
+
+impl LaunchObserver for LaunchProgressPrinter {
+    fn launched(&mut self, number: u32, elapsed: Duration) {
+        if self.quiet {
+            return;
+        }
+        let took = span(Nanos::from(elapsed));
+        say(&match number {
+            0 => format!("first launch: {took}, not counted"),
+            number => format!("launch {number} of {}: {took}", self.of),
+        });
+    }
+
+    fn note(&mut self, text: &str) {
+        say(&format!("warning: {text}"));
+    }
 }
 
 #[cfg(test)]
