@@ -4,8 +4,8 @@ use super::ServerLoad;
 use crate::Answer;
 use crate::format::clean;
 use crate::json::entries::{EntityEntry, GroupEntry};
-use crate::json::listings::SliceListing;
-use crate::json::{UserName, other_files, waits};
+use crate::json::listings::{SliceListing, SlowExchange};
+use crate::json::{UserName, other_files};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Nanos, Timestamp};
 use smbscope_stats::{Aggregate, Concurrency, DurationStatistics, FileKey, HeatMap};
@@ -529,7 +529,7 @@ pub struct LoadPointBreakdown {
     pub(crate) heatmap: HeatMap,
     pub(crate) concurrency: Vec<Concurrency>,
     /// The slowest commands, slowest first, at most 20.
-    pub(crate) slowest: Vec<waits::SlowExchange>,
+    pub(crate) slowest: Vec<SlowExchange>,
     /// Files with the longest response times in total, at most 100. The rest is not summed up.
     pub(crate) files: Vec<EntityEntry<FileKey>>,
     /// Users with the longest response times in total, at most 100. The rest is not summed up.
@@ -545,7 +545,7 @@ impl LoadPointBreakdown {
             groups: GroupEntry::all(aggregate),
             heatmap: aggregate.heat_map.clone(),
             concurrency: aggregate.concurrency.clone(),
-            slowest: slowest.map(|exchange| waits::SlowExchange::new(exchange, &[])).collect(),
+            slowest: slowest.map(|exchange| SlowExchange::new(exchange, &[])).collect(),
             files: EntityEntry::table(&aggregate.files, ENTRIES_LISTED, FileKey::clone, other_files),
             users: EntityEntry::table(&aggregate.users, ENTRIES_LISTED, UserName::new, UserName::other),
             slices: aggregate.slices.as_ref().map(|slices| SliceListing::new(slices).listed()),
