@@ -106,7 +106,7 @@ impl Encrypted {
         ledger.finish(pending);
     }
 
-    pub(super) fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
+    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
         take_back(&mut pending);
         pending.exchange.outcome = ExchangeOutcome::NotPairable;
         ledger.report(pending);
@@ -132,7 +132,7 @@ impl Encrypted {
         }
     }
 
-    pub(super) fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
+    fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
         self.learn(&pending);
         pending.settle();
         self.suspects.push(pending);
@@ -319,7 +319,7 @@ impl Habits {
         is_habit.then(|| habit.responses.contains(&response))
     }
 
-    pub(super) fn prefer(&self, latest: u64, earlier: u64, response: u64) -> bool {
+    fn prefer(&self, latest: u64, earlier: u64, response: u64) -> bool {
         self.is_usual(latest, response) == Some(true) && self.is_usual(earlier, response) == Some(false)
     }
 }
@@ -338,7 +338,7 @@ pub(super) struct Suspects {
 }
 
 impl Suspects {
-    pub(super) fn is_suspect(pair: &PendingExchange) -> bool {
+    fn is_suspect(pair: &PendingExchange) -> bool {
         let exchange = &pair.exchange;
         sizes::may_be_interim(sizes::plain(exchange.response.bytes)) && exchange.interim.is_none()
     }
@@ -359,7 +359,7 @@ impl Suspects {
         self.pairs.push_back(pair);
     }
 
-    pub(super) fn pop_cleared(&mut self) -> Option<Box<PendingExchange>> {
+    fn pop_cleared(&mut self) -> Option<Box<PendingExchange>> {
         let first = self.pairs.front()?;
         let is_kept = self.pairs.len() <= MAX_SUSPECTS && Suspects::is_suspect(first);
         if is_kept { None } else { self.pairs.pop_front() }

@@ -6,7 +6,7 @@ use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
 use super::map::Map;
 use super::netmon::NetMon;
 use super::pcapng::Interfaces;
-use super::stream::{self, Compression, Fill, InputStream, counted};
+use super::stream::{self, Compression, Fill, InputStream, SlicedFile, counted};
 use super::survey::{ReorderStrategy, Survey, UnreadCapture};
 use super::{CaptureError, CaptureInput};
 use smbscope_model::{CaptureInfo, Timestamp};
