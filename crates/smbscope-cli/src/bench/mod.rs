@@ -32,7 +32,7 @@ use std::time::Duration;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     match &arguments.other {
-        Some(BenchVerb::Clean(arguments)) => clean(arguments),
+        Some(BenchVerb::Clean(arguments)) => clean_up(arguments),
         Some(BenchVerb::Workloads(arguments)) => workloads(arguments.name.as_deref()),
         None => measure(&arguments.options, to_repeat(&arguments.given)),
     }
@@ -123,7 +123,7 @@ fn choice(arguments: &BenchOptions) -> Choice {
 }
 
 /// Removes the files that bench created on a share, and nothing else.
-fn clean(arguments: &CleanArguments) -> anyhow::Result<()> {
+fn clean_up(arguments: &CleanArguments) -> anyhow::Result<()> {
     let options = &arguments.connect;
     let connect = options.connect(password_source(options.password_file.clone()));
     let cleaned = smbscope_run::clean(&arguments.target, &connect, options.prepare_timeout)?;
