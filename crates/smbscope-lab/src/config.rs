@@ -50,7 +50,11 @@ pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaSha
     match files.network {
         None => line(format_args!("    interfaces = 127.0.0.1/8 ::1/128")),
         Some(network) => {
-            line(format_args!("    interfaces = {}/30 127.0.0.1/8", network.server));
+            match settings.server_time {
+                // A proxy has the other address.
+                Some(_) => line(format_args!("    interfaces = 127.0.0.1/8")),
+                None => line(format_args!("    interfaces = {}/30 127.0.0.1/8", network.server)),
+            }
             // This machine may forward packets of others.
             line(format_args!("    hosts allow = {} 127.0.0.1", network.client));
         }

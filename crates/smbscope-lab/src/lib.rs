@@ -67,7 +67,8 @@ pub use process::{Process, is_abandoned, own_name};
 pub use server::{LabServer, Launcher, available};
 pub use settings::{
     Antivirus, LabDialect, LabServerSettings, LinkDirection, LinkEmulation, ServerSigningPolicy, Storage,
-    parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
+    parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_server_time, parse_size, parse_storage_bandwidth,
+    parse_storage_latency,
 };
 #[cfg(target_os = "linux")]
 pub use state_folder::{ServerRecord, StateFolder};

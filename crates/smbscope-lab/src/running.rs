@@ -172,23 +172,35 @@ impl Running {
     }
 
     fn connect(&mut self, tools: &Tools) -> Result<(), LabError> {
-        let port = self.record.settings.port;
+        let LabServerSettings { port, server_time, .. } = self.record.settings;
         let shape = LinkImpairments::from_settings(&self.record.settings);
         match (&self.network, shape) {
             (Some(network), _) => {
                 let address = SocketAddr::from((network.server, port.unwrap_or(SMB_PORT)));
                 self.record.port = address.port();
+                if server_time.is_some() {
+                    // Samba listens on the namespace's own loopback.
+                    let start = || {
+                        let listener =
+                            TcpListener::bind(address).map_err(|error| unusable(Some(address.port()), &error))?;
+                        let samba = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));
+                        Proxy::start(vec![listener], samba, LinkImpairments::NONE, server_time)
+                    };
+                    let started = network.at_server(start).map_err(|error| LabError::Unavailable(error.to_string()))?;
+                    self.proxy = Some(started?);
+                }
                 self.launch(tools, address)
             }
-            (None, None) => {
+            (None, None) if server_time.is_none() => {
                 self.record.port = self.launch_on_loopback(tools, port)?;
                 Ok(())
             }
-            (None, Some(shape)) => {
+            (None, shape) => {
                 let listeners = listen(port)?;
                 let server = SocketAddr::from((Ipv4Addr::LOCALHOST, self.launch_on_loopback(tools, None)?));
                 self.record.port = bound(&listeners)?;
-                self.proxy = Some(Proxy::start(listeners, server, shape)?);
+                let shape = shape.unwrap_or(LinkImpairments::NONE);
+                self.proxy = Some(Proxy::start(listeners, server, shape, server_time)?);
                 Ok(())
             }
         }

@@ -34,6 +34,8 @@ pub struct LabServerSettings {
     pub storage: Storage,
     pub antivirus: Option<Antivirus>,
     pub cpu_load: Option<u8>,
+    /// Factor of the server's time for each command, from 1. A proxy in front of the server holds its responses back.
+    pub server_time: Option<f64>,
     /// Bandwidth of the link in bits per second, in each direction.
     pub bandwidth: Option<u64>,
     pub delay: Option<Duration>,
@@ -64,6 +66,7 @@ impl Default for LabServerSettings {
             storage: Storage::default(),
             antivirus: None,
             cpu_load: None,
+            server_time: None,
             bandwidth: None,
             delay: None,
             delay_to_client: None,
@@ -97,6 +100,9 @@ impl LabServerSettings {
         if self.cpu_load.is_some_and(|percent| percent > 100) {
             return Err(LabError::Settings("processor load must be 0 to 100 percent of every core".to_owned()));
         }
+        if self.server_time.is_some_and(|factor| !SERVER_TIMES.contains(&factor)) {
+            return Err(LabError::Settings("the factor of the server's time must be 1 to 1000".to_owned()));
+        }
         if self.guests && self.share_folder.is_some() {
             let text = "guests and a shared folder exclude each other: any user of this machine would have access";
             return Err(LabError::Settings(text.to_owned()));
@@ -126,6 +132,7 @@ impl fmt::Display for LabServerSettings {
         words.extend(self.storage.is_slow().then(|| self.storage.to_string()));
         words.extend(self.antivirus.iter().map(|scanner| format!("antivirus {}", scanner.name())));
         words.extend(self.cpu_load.map(|percent| format!("CPU load {percent}%")));
+        words.extend(self.server_time.map(|factor| format!("{factor} times the server's time")));
         words.extend(self.bandwidth.map(units::exact_bit_rate));
         words.extend(self.delay.map(|delay| format!("delay {delay:?}")));
         words.extend(self.delay_to_client.map(|delay| format!("delay towards the client {delay:?}")));
@@ -291,6 +298,8 @@ impl<'a> ExtraLine<'a> {
 
 /// Upper limit for packet loss: beyond it TCP makes no progress.
 const LOSS_MAX: f64 = 0.5;
+/// The longest is about a tenth of a second for each command of Samba.
+const SERVER_TIMES: RangeInclusive<f64> = 1.0..=1000.0;
 const DELAY_MAX: Duration = Duration::from_secs(60);
 const BANDWIDTHS: RangeInclusive<u64> = 8_000..=1_000_000_000_000;
 const DISKS: RangeInclusive<u64> = 64 << 10..=1_000_000_000_000_000;
@@ -304,6 +313,15 @@ const STORAGE_BANDWIDTHS: RangeInclusive<u64> = 1_000..=1_000_000_000_000;
 pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
     let bits = units::bit_rate(text).ok().filter(|bits| BANDWIDTHS.contains(bits));
     bits.ok_or_else(|| "expected 8kbit to 1000gbit, such as 100mbit".to_owned())
+}
+
+/// Parses a factor of the server's time: `2x`.
+pub fn parse_server_time(text: &str) -> Result<f64, String> {
+    let factor = units::factor(text)?;
+    match SERVER_TIMES.contains(&factor) {
+        true => Ok(factor),
+        false => Err("expected 1x to 1000x: nothing can make a server faster".to_owned()),
+    }
 }
 
 pub fn parse_delay(text: &str) -> Result<Duration, String> {
@@ -354,6 +372,9 @@ mod tests {
     fn what_a_lab_can_not_be_is_refused() {
         assert!(parse_bandwidth("7kbit").is_err() && parse_bandwidth("100").is_err());
         assert!(parse_delay("61s").is_err() && parse_delay("-5ms").is_err() && parse_delay("2min").is_err());
+        assert!(
+            parse_server_time("0.5x").is_err() && parse_server_time("2").is_err() && parse_server_time("2x") == Ok(2.0)
+        );
         assert!(parse_loss("51%").is_err() && parse_loss("1").is_err());
         assert!(parse_size("63K").is_err());
         assert!(parse_storage_latency("11s").is_err() && parse_storage_latency("8").is_err());

@@ -122,6 +122,12 @@ pub fn percentage(text: &str) -> Result<f64, Unreadable> {
     number.map(|percent| percent / 100.0).ok_or_else(|| expected("a percentage, such as 80% or 0.5%"))
 }
 
+/// Parses a factor: `0.5x`. May not be negative.
+pub fn factor(text: &str) -> Result<f64, Unreadable> {
+    let number = text.trim().strip_suffix('x').and_then(decimal).filter(|factor| *factor >= 0.0);
+    number.ok_or_else(|| expected("a factor, such as 0.5x or 3x"))
+}
+
 /// Formats a duration exactly, so that [`duration`] returns the same value. The same holds for the following functions.
 pub fn exact_duration(duration: Nanos) -> String {
     // The Greek letters are accepted as input only.

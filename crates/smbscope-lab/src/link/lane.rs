@@ -1,11 +1,13 @@
 //! Properties of an emulated link, delay and bandwidth of one direction (time is an argument), and the relay of one
 //! connection: two sockets, and a thread that waits for bytes and for their time.
 
+use super::pace::ServerPace;
 use crate::{LabServerSettings, LinkDirection};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -144,6 +146,9 @@ pub(crate) struct LinkImpairments {
 }
 
 impl LinkImpairments {
+    pub(crate) const NONE: LinkImpairments =
+        LinkImpairments { delay: [Duration::ZERO; 2], rate: None, loss: 0.0, impaired: [true; 2] };
+
     #[cfg(target_os = "linux")]
     pub(super) fn is_plain(&self) -> bool {
         self.delay == [Duration::ZERO; 2] && self.rate.is_none() && self.loss == 0.0
@@ -199,6 +204,7 @@ pub(super) struct Relay {
     sockets: [TcpStream; 2],
     lanes: [DelayLine; 2],
     carriers: [Option<Arc<Mutex<Carrier>>>; 2],
+    pace: Option<ServerPace>,
     closed: [bool; 2],
     buffer: Vec<u8>,
 }
@@ -208,13 +214,18 @@ impl Relay {
         sockets: [TcpStream; 2],
         delay: [Duration; 2],
         carriers: [Option<Arc<Mutex<Carrier>>>; 2],
+        pace: Option<ServerPace>,
     ) -> io::Result<Relay> {
         for socket in &sockets {
             socket.set_nodelay(true)?;
             socket.set_nonblocking(true)?;
         }
         let lanes = delay.map(DelayLine::new);
-        Ok(Relay { sockets, lanes, carriers, closed: [false; 2], buffer: Vec::new() })
+        if pace.is_some() {
+            // A thread usually wakes up to 50 µs late, and that is as long as a fast server takes.
+            rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        }
+        Ok(Relay { sockets, lanes, carriers, pace, closed: [false; 2], buffer: Vec::new() })
     }
 
     pub(super) fn run(mut self, stop: &StopPipe) -> io::Result<()> {
@@ -232,6 +243,7 @@ impl Relay {
             let mut moved = false;
             for side in [0, 1] {
                 moved |= self.take(side)?;
+                moved |= side == 1 && self.release();
                 moved |= self.deliver(side)?;
             }
             if !moved && !self.wait(stop)? {
@@ -244,21 +256,46 @@ impl Relay {
     /// Returns false if no piece has arrived yet, or if it has to wait.
     fn take(&mut self, side: usize) -> io::Result<bool> {
         let now = Instant::now();
-        if !self.lanes[side].is_open() || self.takes_at(side, now) > now {
+        if !self.is_open(side) || self.takes_at(side, now) > now {
             return Ok(false);
         }
         let mut carrier = self.carriers[side].as_deref().map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
         self.buffer.resize(DelayLine::piece(carrier.as_deref()), 0);
         match (&self.sockets[side]).read(&mut self.buffer) {
-            Ok(0) => self.lanes[side].finish(now),
+            Ok(0) => {
+                if let Some(pace) = self.pace.as_mut().filter(|_| side == 1) {
+                    self.lanes[side].push(now, &pace.rest());
+                }
+                self.lanes[side].finish(now);
+            }
             Ok(length) => {
                 let left = carrier.as_mut().map_or(now, |carrier| carrier.take(now, length));
-                self.lanes[side].push(left, &self.buffer[..length]);
+                let data = &self.buffer[..length];
+                match &mut self.pace {
+                    Some(pace) if side == 1 => pace.answers(left, data),
+                    Some(pace) => {
+                        pace.asks(now, data);
+                        self.lanes[side].push(left, data);
+                    }
+                    None => self.lanes[side].push(left, data),
+                }
             }
             Err(error) if is_no_failure(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
         Ok(true)
+    }
+
+    /// Hands on a held response that is due. Returns false if none is.
+    fn release(&mut self) -> bool {
+        let now = Instant::now();
+        let due = self.pace.as_mut().and_then(|pace| pace.due(now));
+        due.map(|message| self.lanes[1].push(now, &message)).is_some()
+    }
+
+    fn is_open(&self, side: usize) -> bool {
+        let held = self.pace.as_ref().filter(|_| side == 1).map_or(0, ServerPace::held_bytes);
+        self.lanes[side].is_open() && held < ROOM
     }
 
     /// Returns false if no bytes are due, or if the receiver accepts none.
@@ -294,7 +331,7 @@ impl Relay {
         let mut at = |time: Instant| next = Some(next.map_or(time, |next| next.min(time)));
         for side in [0, 1] {
             let lane = &self.lanes[side];
-            if lane.is_open() {
+            if self.is_open(side) {
                 match self.takes_at(side, now) {
                     time if time > now => at(time),
                     _ => wanted[side] |= PollFlags::IN,
@@ -305,6 +342,9 @@ impl Relay {
             } else if let Some(due) = lane.next_due().filter(|_| !self.closed[side]) {
                 at(due);
             }
+        }
+        if let Some(due) = self.pace.as_ref().and_then(ServerPace::next_due) {
+            at(due);
         }
         let mut descriptors = vec![stop.poll()];
         // A socket polled for no event would report a hangup permanently.

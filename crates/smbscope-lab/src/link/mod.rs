@@ -1,17 +1,21 @@
 //! Emulation of a slow link to the server: for root a [`network`] that delays or drops packets, otherwise a TCP proxy
 //! that delays and throttles.
 //!
+//! The same proxy makes a server slower, by holding its responses back ([`pace`]).
+//!
 //! The proxy terminates TCP: a client, and a capture at its side, see a nearby server that answers late. A byte leaves
 //! when the link has carried all earlier bytes of the same direction, on any connection, and arrives one delay later.
 //! The TCP handshake takes no extra time, and no window has to fill first.
 
 mod lane;
 mod network;
+mod pace;
 
 use crate::LabError;
 use lane::Relay;
 pub(crate) use lane::{LinkImpairments, StopPipe};
 pub(crate) use network::{EmulatedNetwork, in_network_of, remove};
+use pace::ServerPace;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -34,6 +38,7 @@ impl Proxy {
         listeners: Vec<TcpListener>,
         server: SocketAddr,
         link: LinkImpairments,
+        server_time: Option<f64>,
     ) -> Result<Proxy, LabError> {
         let failed =
             |error: io::Error| LabError::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
@@ -51,7 +56,9 @@ impl Proxy {
                     let relay = move || {
                         let Ok(server) = TcpStream::connect(server) else { return };
                         // An error on one side has ended both.
-                        let _ = Relay::new([client, server], link.delay, carriers).and_then(|relay| relay.run(&stop));
+                        let pace = server_time.map(ServerPace::new);
+                        let relay = Relay::new([client, server], link.delay, carriers, pace);
+                        let _ = relay.and_then(|relay| relay.run(&stop));
                     };
                     let _ = thread::Builder::new().name("lab-link".to_owned()).stack_size(STACK).spawn(relay);
                 }

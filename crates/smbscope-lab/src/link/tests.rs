@@ -31,7 +31,7 @@ fn proxy(server: SocketAddr, delay_ms: u64, bits: Option<u64>) -> (Proxy, TcpStr
         loss: 0.0,
         impaired: [true; 2],
     };
-    let proxy = Proxy::start(vec![listener], server, link).expect("there are threads");
+    let proxy = Proxy::start(vec![listener], server, link, None).expect("there are threads");
     let stream = TcpStream::connect(address).expect("the proxy listens");
     stream.set_nodelay(true).expect("the option exists");
     (proxy, stream, address)

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, LinkDirection, ServerSigningPolicy, parse_bandwidth, parse_delay,
-    parse_loss, parse_size,
+    parse_loss, parse_server_time, parse_size,
 };
 use smbscope_model::{Dialect, units};
 use std::path::PathBuf;
@@ -257,6 +257,12 @@ pub struct LabServerOptions {
         help_heading = "Impairments")]
     pub cpu_load: Option<u8>,
 
+    /// Multiply the server's time for each command by this factor, from 1x: 2x is a server half as fast. [default: 1x]
+    ///
+    /// A proxy that terminates TCP holds the responses back. It takes some time of its own, even with 1x.
+    #[arg(long, value_name = "FACTOR", value_parser = parse_server_time, help_heading = "Impairments")]
+    pub server_time: Option<f64>,
+
     /// Put the share on a RAM disk of this size, which can fill up: 64M, 2G. Requires root.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Impairments")]
     pub disk: Option<u64>,
@@ -284,6 +290,7 @@ impl LabServerOptions {
             storage: self.storage.settings(),
             antivirus: self.antivirus.map(|Scanner::Clamav| Antivirus::ClamAv(self.signatures.clone())),
             cpu_load: self.cpu_load,
+            server_time: self.server_time,
             bandwidth: self.bandwidth,
             delay: self.delay,
             delay_to_client: self.delay_to_client,
