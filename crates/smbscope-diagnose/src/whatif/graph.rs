@@ -4,9 +4,10 @@
 //! *task* is the part of a lane between two points at which it holds no file open. Lanes that take their files from one
 //! list form a *pool* (`pools`): whichever worker is free first takes the next file. `waits` finds the dependencies.
 
+use super::protocol::Elsewhere;
 use super::{EpisodeExchangeKey, FlowPaths, key};
 use crate::classify::{is_close, is_open};
-use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Nanos, Timestamp};
+use smbscope_model::{Command, CommandGroup, Dialect, Exchange, FileId, FlowId, Nanos, Protocol, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -53,6 +54,10 @@ pub(super) struct CommandNode {
     /// Representative of the connections that one pool of the client shares.
     pub(super) root: FlowId,
     pub(super) file_worked_on: Option<Item>,
+    pub(super) negotiated: Option<Dialect>,
+    pub(super) elsewhere: Elsewhere,
+    /// Signed or encrypted.
+    pub(super) is_protected: bool,
 }
 
 pub(super) type Item = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
@@ -266,6 +271,9 @@ impl CommandNode {
             compounded: false,
             root: flow,
             file_worked_on: None,
+            negotiated: None,
+            elsewhere: Elsewhere::default(),
+            is_protected: false,
         }
     }
 
@@ -289,6 +297,9 @@ impl CommandNode {
             opens: is_open(exchange) && exchange.file_id.is_some(),
             closes: is_close(exchange),
             compounded: exchange.compounded,
+            negotiated: exchange.dialect,
+            elsewhere: Elsewhere::from_exchange(exchange),
+            is_protected: exchange.signed || exchange.encrypted,
             ..CommandNode::new(exchange.flow, start, sent, first, end)
         })
     }
@@ -299,6 +310,12 @@ impl CommandNode {
             DependencyEvent::Sent => self.sent,
             DependencyEvent::Ended => self.end,
         }
+    }
+
+    /// Returns the dialect. If its negotiation is unknown, SMB1 is `NT LM 0.12`.
+    pub(super) fn dialect(&self) -> Option<Dialect> {
+        let protocol = self.kind.map(Command::protocol);
+        self.negotiated.or(protocol.filter(|protocol| *protocol == Protocol::Smb1).map(|_| Dialect::NtLm012))
     }
 
     pub(super) fn is_compounded_with(&self, other: &CommandNode) -> bool {

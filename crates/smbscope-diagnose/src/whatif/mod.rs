@@ -1,5 +1,5 @@
-//! Predicts how long commands would take with another round trip, less bandwidth, a faster or slower server, cached
-//! opens, or read-ahead.
+//! Predicts how long commands would take with another round trip, less bandwidth, a faster or slower server, a newer
+//! dialect, signatures, cached opens, or read-ahead.
 //!
 //! The commands are replayed on a graph of their dependencies (`graph`) over a TCP model (`tcp`). Unknowns are
 //! varied, which turns the prediction into an interval. Not modelled: packet loss, the load that a faster client puts
@@ -7,6 +7,7 @@
 
 mod graph;
 mod lanes;
+mod protocol;
 mod simulate;
 mod tcp;
 #[cfg(test)]
@@ -21,7 +22,8 @@ pub use graph::{ThreadPlace, threads};
 use serde::{Serialize, Serializer};
 use simulate::{Assumptions, Conditions};
 use smbscope_model::{
-    CommandGroup, ConnectionSummary, Endpoints, Exchange, FileId, FlowId, Nanos, Timestamp, prose, units,
+    CommandGroup, ConnectionSummary, Dialect, Endpoints, Exchange, FileId, FlowId, Nanos, Protocol, Timestamp, prose,
+    units,
 };
 use smbscope_stats::filter::did_you_mean;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,7 +31,6 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
-use tcp::Behavior;
 pub use users::{
     Bounded, CapturedLoad, CapturedStation, DoublingPoint, TimeSample, USERS_COMMANDS_MIN, UserIdentity, UsersPoint,
     UsersPrediction, predict_users,
@@ -51,6 +52,9 @@ pub struct Scenario {
     /// Serve opens, reads and closes of files that were opened before and not written since from a client cache.
     pub cache_opens: bool,
     pub read_ahead: bool,
+    pub dialect: Option<Dialect>,
+    /// Sign all messages.
+    pub signing: bool,
 }
 
 impl FromStr for Scenario {
@@ -67,10 +71,13 @@ impl FromStr for Scenario {
                     scenario.bandwidth = Some(Some(rate).filter(|rate| *rate > 0).ok_or("bandwidth=0: expected more")?);
                 }
                 Some(("server", factor)) => {
-                    let number = factor.strip_suffix('x').and_then(|number| number.parse::<f64>().ok());
-                    let number = number.filter(|number| (0.0..=1e6).contains(number));
-                    scenario.server = Some(number.ok_or("expected a factor of the server's time, such as 0.5x or 3x")?);
+                    let factor = units::factor(factor)?;
+                    scenario.server =
+                        Some(Some(factor).filter(|factor| *factor <= 1e6).ok_or("server: expected less")?);
                 }
+                Some(("dialect", name)) => scenario.dialect = Some(dialect(name)?),
+                Some(("signing", "required")) => scenario.signing = true,
+                Some(("signing", _)) => return Err("expected signing=required".to_owned()),
                 Some(("cache", "leases")) => scenario.cache_opens = true,
                 Some((name, time)) => scenario.slower.push((group(name)?, additional(part, time)?)),
                 None if part == "cache-opens" => scenario.cache_opens = true,
@@ -83,16 +90,21 @@ impl FromStr for Scenario {
 }
 
 fn unknown(change: &str) -> String {
-    const OTHERS: [&str; 5] = ["rtt", "bandwidth", "server", "cache=leases", "read-ahead"];
+    const OTHERS: [&str; 7] =
+        ["rtt", "bandwidth", "server", "dialect", "signing=required", "cache=leases", "read-ahead"];
     let names = OTHERS.into_iter().chain(groups().map(|(_, group)| group_name(group)));
-    let hint = match change {
-        "dialect" => "; a dialect can be measured, with bench --dialect".to_owned(),
-        _ => did_you_mean(change, names).map_or_else(String::new, |near| format!("; {near}")),
-    };
+    let hint = did_you_mean(change, names).map_or_else(String::new, |near| format!("; {near}"));
     format!(
-        "unknown change '{change}'; expected rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, cache=leases or \
-         read-ahead, or several separated by commas{hint}"
+        "unknown change '{change}'; expected rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, dialect=3.1.1, \
+         signing=required, cache=leases or read-ahead, or several separated by commas{hint}"
     )
+}
+
+/// Parses a dialect of SMB2 or later.
+fn dialect(name: &str) -> Result<Dialect, String> {
+    let mut all = Dialect::KNOWN.into_iter().filter(|dialect| dialect.protocol() == Protocol::Smb2);
+    let found = all.find(|dialect| *dialect != Dialect::SMB2_WILDCARD && dialect.to_string() == name);
+    found.ok_or_else(|| format!("dialect={name}: expected 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1"))
 }
 
 fn group(name: &str) -> Result<CommandGroup, String> {
@@ -127,13 +139,23 @@ impl Scenario {
             (self.server.is_some(), "The server's time of every command changes by the same factor."),
             (!self.slower.is_empty(), "The server handles outstanding commands in parallel, as in the capture."),
             (self.cache_opens, "Files that were opened before and not changed since cost no command."),
+            (
+                self.dialect.is_some(),
+                "The client asks for the same with requests of the same size. What names a path in SMB1 is an open, a \
+                 command and a close in SMB2, in one compound or, for the upper bound, one after the other.",
+            ),
+            (
+                self.signing,
+                "Signing costs as much time for each byte as was measured with this program and Samba, and is shared \
+                 by both ends.",
+            ),
             (self.read_ahead, "From the third sequential read on, the client has asked for the data in time."),
         ];
         all.into_iter().filter_map(|(holds, sentence)| holds.then_some(sentence)).collect()
     }
 
     fn needs_round_trips(&self) -> bool {
-        self.replays_transfers() || self.server.is_some() || self.read_ahead
+        self.replays_transfers() || self.server.is_some() || self.dialect.is_some() || self.read_ahead
     }
 
     /// Returns true if transfers take another time than in the capture.
@@ -156,6 +178,8 @@ impl fmt::Display for Scenario {
         parts.extend(self.server.map(|factor| format!("server={factor}x")));
         let slower = self.slower.iter();
         parts.extend(slower.map(|(group, time)| format!("{}=+{}", group_name(*group), units::exact_duration(*time))));
+        parts.extend(self.dialect.map(|dialect| format!("dialect={dialect}")));
+        parts.extend(self.signing.then(|| "signing=required".to_owned()));
         parts.extend(self.cache_opens.then(|| "cache=leases".to_owned()));
         parts.extend(self.read_ahead.then(|| "read-ahead".to_owned()));
         f.write_str(&parts.join(","))
@@ -206,6 +230,8 @@ pub enum PredictionError {
     TooManyCommands,
     /// A connection has no known round trip, which this change needs.
     NoRoundTrip(Scenario),
+    /// Dialect of a command, which is newer than the one to predict.
+    OlderDialect(Scenario, Dialect),
     /// Too few commands to tell how more users would fare.
     TooFewCommands(usize),
     /// Mean number of users at work.
@@ -226,6 +252,9 @@ impl fmt::Display for PredictionError {
             }
             PredictionError::NoRoundTrip(change) => {
                 write!(f, "{change} needs the round trip of every connection: start the capture before they are opened")
+            }
+            PredictionError::OlderDialect(change, captured) => {
+                write!(f, "{change} is older than the captured {captured}, and only newer dialects can be predicted")
             }
             PredictionError::TooFewCommands(commands) => write!(
                 f,
@@ -288,21 +317,6 @@ pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
     connections.iter().map(|connection| (connection.flow, path(connection))).collect()
 }
 
-/// Share of a round trip over which senders spread a window: unpaced, and by Linux's `tcp_pacing_*_ratio` (200%, 120%).
-const PACING: [f64; 3] = [0.0, 0.5, 0.83];
-/// Variation of client and server time between repetitions of a job.
-const REPEATED: [f64; 2] = [0.9, 1.1];
-/// Upper variation for hosts that become busy because they wait less.
-const BUSIER: f64 = 1.25;
-/// Share of a round trip by which hosts that wait for each other respond late: best estimate and upper bound.
-const LATE: [f64; 2] = [0.2, 0.5];
-/// Ratio of the round trip of commands to the shortest one. Without it, predictions were 2% to 6% short.
-const LONGER_TRIP: f64 = 1.05;
-/// Upper bound of that ratio on a busy path or host. Not derived: chosen to cover the documents of `wi_docs`.
-const LONGEST_TRIP: f64 = 1.2;
-/// Bounds for the time of a message on a link: a burst may pass unlimited, and other packets use a part of the link.
-const LINK: [f64; 2] = [0.97, 1.05];
-
 /// Predicts the duration of commands under each change.
 pub fn predict(
     exchanges: &[Exchange],
@@ -331,37 +345,21 @@ fn prediction(
     if scenario.needs_round_trips() && graph.nodes.iter().any(|node| node.trip.is_none()) {
         return Err(PredictionError::NoRoundTrip(scenario.clone()));
     }
+    if let Some(newer) = protocol::newer_dialect(&graph, scenario) {
+        return Err(PredictionError::OlderDialect(scenario.clone(), newer));
+    }
     let cached = if scenario.cache_opens { cached(exchanges) } else { HashSet::new() };
     let ahead = if scenario.read_ahead { read_in_sequence(exchanges) } else { HashSet::new() };
     let mut tight = graph.clone();
     graph.find_dependencies(false);
     tight.find_dependencies(true);
-    let duration = |graph: &Graph, assumptions| {
+    let duration = |is_tight: bool, assumptions| {
+        let graph = if is_tight { &tight } else { &graph };
         simulate::duration(graph, paths, Conditions { scenario, cached: &cached, ahead: &ahead, assumptions })
     };
-    let ([none, some, most], [less, more]) = (PACING, REPEATED);
-    let tcp = |pacing, growth| Behavior { slow_start: true, pacing, growth };
-    let best = Assumptions {
-        tcp: tcp(some, 1.0),
-        own: 1.0,
-        trip: LONGER_TRIP,
-        waited: LONGER_TRIP,
-        warm: Some(0.5),
-        late: LATE[0],
-        link: 1.0,
-    };
-    let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], link: LINK[0], ..best };
-    let is_much_shorter = |node: &graph::CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
-    let more = if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more };
-    let long = Assumptions { own: more, trip: LONGEST_TRIP, waited: 1.0, warm: None, link: LINK[1], ..best };
-    let then = duration(&graph, best);
-    let others = [
-        duration(&graph, Assumptions { tcp: Behavior { slow_start: false, ..tcp(none, 1.0) }, ..short }),
-        duration(&graph, Assumptions { tcp: tcp(most, 1.0), ..short }),
-        duration(&graph, Assumptions { tcp: tcp(none, 1.0), ..long }),
-        duration(&graph, Assumptions { tcp: tcp(most, 0.5), ..long }),
-        duration(&tight, long),
-    ];
+    let (best, others) = Assumptions::varied(&graph, scenario);
+    let then = duration(false, best);
+    let others = others.map(|(is_tight, assumptions)| duration(is_tight, assumptions));
     let [low, high] = [others.iter().min(), others.iter().max()].map(|bound| bound.copied().unwrap_or(then));
     Ok(Prediction {
         change: scenario.clone(),

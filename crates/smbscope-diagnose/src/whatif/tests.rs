@@ -1,8 +1,11 @@
 //! Predictions that can be verified by hand.
 
 use super::*;
-use smbscope_model::{CommandGroup, FileId};
+use smbscope_model::{CommandGroup, FileId, ResponseStatus, Subcommand};
 use smbscope_testkit::exchange::read;
+use smbscope_wire::names::Trans2;
+use smbscope_wire::smb1::Smb1Command;
+use smbscope_wire::status::NtStatus;
 
 const MS: i64 = 1_000_000;
 
@@ -133,6 +136,18 @@ fn workers_share_what_is_left_of_a_folder() {
 }
 
 #[test]
+fn workers_connected_before_the_capture_wait_for_no_file_of_the_others() {
+    // Two workers read four files of 3 ms each, from 0 and from 2 ms on.
+    let mut exchanges: Vec<Exchange> = (0..4).flat_map(|number| file(0, number as i64 * 3, number)).collect();
+    exchanges.extend((4..8).flat_map(|number| file(1, number as i64 * 3 - 10, number)));
+    let path = Path { opened: None, ..opened(0) };
+    let found = of_paths(&exchanges, &FlowPaths::from([(FlowId(0), path.clone()), (FlowId(1), path)]), "rtt=31ms");
+    // Each file takes 97.5 ms. Both workers take four, and the second still begins at 2 ms, although two commands of
+    // the first had ended by then.
+    assert_eq!(micros(&found), (14_000, 2_000 + 4 * 97_500));
+}
+
+#[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
     // 10 ms each, including a round trip of 2 ms: 2 + 4 ms each, and 1 ms of think time.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 13_000));
@@ -144,6 +159,59 @@ fn a_server_twice_as_fast_halves_its_part_alone() {
 fn a_slower_storage_adds_its_time_to_each_read() {
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "read=+5ms"), (21_000, 31_000));
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "write=+5ms"), (21_000, 21_000));
+}
+
+fn smb1(subcommand: Trans2) -> Exchange {
+    Exchange {
+        dialect: Some(Dialect::NtLm012),
+        command: smbscope_model::Command::Smb1(Smb1Command::TRANSACTION2),
+        subcommand: Some(Subcommand::Trans2(subcommand)),
+        path: Some("docs\\a".into()),
+        status: Some(ResponseStatus::Nt(NtStatus::SUCCESS)),
+        ..read(0, 2 * MS)
+    }
+}
+
+#[test]
+fn what_names_a_path_in_smb1_is_three_commands_later() {
+    let bounds = |exchange: Exchange| {
+        let PredictedDuration { low, best, high } = of(&[exchange], &[1], "dialect=3.1.1").predictions[0].duration_ns;
+        [low, best, high].map(|time| time.0 / 1_000)
+    };
+    // 2 ms, with a round trip of 1 ms. As a compound, the server works for three commands: 1 + 3 × 1 ms, ±10%; one
+    // after the other, each has its round trip.
+    assert_eq!(bounds(smb1(Trans2::QUERY_PATH_INFORMATION)), [3_700, 4_000, 6_300]);
+    // A listing is an open, two queries and a close, in two to four round trips.
+    assert_eq!(bounds(smb1(Trans2::FIND_FIRST2)), [5_600, 7_000, 8_400]);
+    // A path that does not exist ends with the open. What has an open file stays as it is.
+    let missing = ResponseStatus::Nt(NtStatus::OBJECT_NAME_NOT_FOUND);
+    assert_eq!(bounds(Exchange { status: Some(missing), ..smb1(Trans2::QUERY_PATH_INFORMATION) })[1], 2_000);
+    assert_eq!(bounds(Exchange { file_id: Some(FileId::Smb1(5)), ..smb1(Trans2::SET_FILE_INFORMATION) })[1], 2_000);
+}
+
+#[test]
+fn an_older_dialect_is_not_predicted() {
+    let captured = Exchange { dialect: Some(Dialect::Smb2(0x0311)), ..read(0, 2 * MS) };
+    let path = Path { round_trip: Some(Nanos(MS)), ..Path::default() };
+    let found =
+        predict(&[captured], &FlowPaths::from([(FlowId(0), path)]), &["dialect=2.1".parse().expect("it is one")]);
+    let text = "dialect=2.1 is older than the captured 3.1.1, and only newer dialects can be predicted";
+    assert_eq!(found.expect_err("it is older").to_string(), text);
+}
+
+#[test]
+fn signatures_cost_time_for_each_byte_one_message_after_the_other() {
+    // 1.4 ns for each of 1,000,000 bytes, half of it at each end: the second response waits for half of the first.
+    let large = |start| Exchange { dialect: Some(Dialect::Smb2(0x0210)), ..read(start, 2 * MS) };
+    let mut reads = [large(0), Exchange { message_id: Some(1), ..large(0) }];
+    for read in &mut reads {
+        (read.request.bytes, read.response.bytes) = (0, 1_000_000);
+    }
+    assert_eq!(predicted(&reads, 0, "signing=required"), (2_000, 2_000 + 700 + 1_400));
+    reads[0].signed = true;
+    assert_eq!(predicted(&reads, 0, "signing=required"), (2_000, 3_400));
+    reads[1].encrypted = true;
+    assert_eq!(predicted(&reads, 0, "signing=required"), (2_000, 2_000));
 }
 
 #[test]
@@ -209,11 +277,25 @@ fn files_opened_again_cost_nothing_from_a_cache_until_they_are_written() {
 
 #[test]
 fn a_scenario_is_read_as_it_is_written() {
-    let text = "rtt=20ms,bandwidth=100mbit,server=0.5x,read=+10ms,cache=leases,read-ahead";
+    let text =
+        "rtt=20ms,bandwidth=100mbit,server=0.5x,read=+10ms,dialect=3.1.1,signing=required,cache=leases,read-ahead";
     assert_eq!(text.parse::<Scenario>().map(|scenario| scenario.to_string()), Ok(text.to_owned()));
     assert_eq!("cache-opens".parse::<Scenario>(), "cache=leases".parse());
     assert_eq!("readahead".parse::<Scenario>(), "read-ahead".parse());
-    for wrong in ["", "rtt", "rtt=5", "server=2", "server=-1x", "rtt=-1ms", "speed=2x", "read=10ms", "bandwidth=0bit"] {
+    for wrong in [
+        "",
+        "rtt",
+        "rtt=5",
+        "server=2",
+        "server=-1x",
+        "rtt=-1ms",
+        "speed=2x",
+        "read=10ms",
+        "bandwidth=0bit",
+        "dialect=nt1",
+        "dialect=4",
+        "signing=on",
+    ] {
         assert!(wrong.parse::<Scenario>().is_err(), "{wrong}");
     }
 }

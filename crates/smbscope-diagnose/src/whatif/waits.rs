@@ -40,7 +40,8 @@ impl Graph {
                     _ => self.after(at, latest),
                 };
             } else if is_first && self.tasks[task].lag.is_none() && self.nodes[at].dependencies.is_empty() {
-                self.nodes[at].dependencies = self.after(at, latest);
+                let joins_pool = self.pool_of(at).and_then(|pool| self.joins_pool(at, pool));
+                self.nodes[at].dependencies = joins_pool.map_or_else(|| self.after(at, latest), |joins| vec![joins]);
             } else if is_first {
                 self.follow_other_lane(at, latest, &alone);
             }
@@ -64,10 +65,7 @@ impl Graph {
         // Clients open connections at intervals; a longer gap means that there was no work before.
         let interval = usual.filter(|usual| *usual < gap / 5 * 4).unwrap_or(gap);
         let mut found = vec![Dependency { on: before, event: DependencyEvent::Started, lag: interval }];
-        let pool = self.pool_of(at);
-        let of_pool = self.lanes.iter().filter(|lane| pool.is_some() && lane.pool == pool);
-        let firsts = of_pool.filter_map(|lane| lane.bound.last()).filter_map(|task| self.tasks[*task].nodes.first());
-        let first = firsts.copied().min_by_key(|first| (self.nodes[*first].start, *first));
+        let first = self.pool_of(at).and_then(|pool| self.first_file(pool));
         match first.filter(|on| self.nodes[*on].start <= start) {
             Some(on) => {
                 let lag = if interval < gap { start - self.nodes[on].start } else { 0 };
@@ -76,6 +74,21 @@ impl Graph {
             None => found[0].lag = gap,
         }
         found
+    }
+
+    /// Makes a worker whose connection was there before begin as long after the first file of its pool as it did: it
+    /// waits for none of the others' commands.
+    fn joins_pool(&self, at: usize, pool: usize) -> Option<Dependency> {
+        let start = self.nodes[at].start;
+        let on = self.first_file(pool).filter(|on| (self.nodes[*on].start, *on) < (start, at))?;
+        Some(Dependency { on, event: DependencyEvent::Started, lag: start - self.nodes[on].start })
+    }
+
+    /// Returns the command that opens the first file of a pool.
+    fn first_file(&self, pool: usize) -> Option<usize> {
+        let of_pool = self.lanes.iter().filter(|lane| lane.pool == Some(pool));
+        let firsts = of_pool.filter_map(|lane| lane.bound.last()).filter_map(|task| self.tasks[*task].nodes.first());
+        firsts.copied().min_by_key(|first| (self.nodes[*first].start, *first))
     }
 
     /// Repeats the lane's own dependencies without a lag: a thread opens a connection after its previous command.

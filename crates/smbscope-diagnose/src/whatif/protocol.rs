@@ -1,0 +1,115 @@
+//! A newer dialect, and signatures: what they add to each command.
+//!
+//! A command of SMB1 that names a path becomes an open, the command, and a close: one round trip as a compound, three
+//! otherwise. SMB 3.0 and 3.0.2 validate the negotiation of each tree connect (MS-SMB2 3.2.5.5).
+
+use super::Scenario;
+use super::graph::{CommandNode, Graph};
+use crate::classify::is_open;
+use smbscope_model::{Command, Dialect, Exchange, Protocol, Subcommand};
+use smbscope_wire::names::Trans2;
+use smbscope_wire::smb1::Smb1Command;
+use smbscope_wire::smb2::Smb2Command;
+
+/// The value for a duration's lower bound, its best estimate, or its upper bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    Low,
+    Best,
+    High,
+}
+
+impl Bound {
+    fn among<T: Copy>(self, [low, best, high]: [T; 3]) -> T {
+        match self {
+            Bound::Low => low,
+            Bound::Best => best,
+            Bound::High => high,
+        }
+    }
+}
+
+/// Counterpart of a command in another dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Elsewhere {
+    #[default]
+    Alike,
+    /// Names a path, where SMB2 needs an open file.
+    ByPath,
+    /// Begins a listing by its path.
+    ListsPath,
+    ConnectsTree,
+}
+
+impl Elsewhere {
+    pub(super) fn from_exchange(exchange: &Exchange) -> Elsewhere {
+        // One that fails ends with the open.
+        let succeeded = exchange.status.is_some_and(|status| !status.is_error());
+        let is_by_path = exchange.path.is_some() && exchange.file_id.is_none() && !is_open(exchange);
+        match (exchange.command, exchange.subcommand) {
+            (Command::Smb1(Smb1Command::TREE_CONNECT_ANDX | Smb1Command::TREE_CONNECT), _)
+            | (Command::Smb2(Smb2Command::TREE_CONNECT), _) => Elsewhere::ConnectsTree,
+            (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2))) if succeeded => Elsewhere::ListsPath,
+            (_, Some(Subcommand::Trans2(Trans2::FIND_NEXT2))) => Elsewhere::Alike,
+            (Command::Smb1(_), _) if is_by_path && succeeded => Elsewhere::ByPath,
+            _ => Elsewhere::Alike,
+        }
+    }
+
+    /// Returns additional round trips and additional commands.
+    fn additional(self, from: Dialect, to: Dialect, bound: Bound) -> (f64, i64) {
+        let validates = |dialect| matches!(dialect, Dialect::Smb2(0x0300 | 0x0302));
+        match self {
+            Elsewhere::ByPath if from.protocol() == Protocol::Smb1 => (bound.among([0.0, 0.0, 2.0]), 2),
+            // The open, the responses with entries and without, and the close.
+            Elsewhere::ListsPath if from.protocol() == Protocol::Smb1 => (bound.among([1.0, 2.0, 3.0]), 3),
+            Elsewhere::ConnectsTree if validates(to) && !validates(from) => (bound.among([0.0, 1.0, 1.0]), 1),
+            _ => (0.0, 0),
+        }
+    }
+}
+
+/// Returns the newest captured dialect, if it is newer than the one to predict.
+pub(super) fn newer_dialect(graph: &Graph, scenario: &Scenario) -> Option<Dialect> {
+    let to = scenario.dialect?;
+    graph.nodes.iter().filter_map(CommandNode::dialect).max().filter(|newest| *newest > to)
+}
+
+/// Time that a command takes longer in another dialect.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct AdditionalWork {
+    pub(super) trips: f64,
+    pub(super) server: i64,
+}
+
+/// Returns the additional work of each command, or nothing if the dialect stays.
+pub(super) fn of_dialect(
+    graph: &Graph,
+    scenario: &Scenario,
+    bound: Bound,
+    server_time: impl Fn(&CommandNode) -> i64,
+) -> Vec<AdditionalWork> {
+    let Some(to) = scenario.dialect else { return Vec::new() };
+    let mut opens_and_closes: Vec<i64> =
+        graph.nodes.iter().filter(|node| node.opens || node.closes).map(&server_time).collect();
+    opens_and_closes.sort_unstable();
+    let usual = opens_and_closes.get(opens_and_closes.len() / 2).copied();
+    let work = |node: &CommandNode| {
+        let from = node.dialect()?;
+        let (trips, commands) = node.elsewhere.additional(from, to, bound);
+        Some(AdditionalWork { trips, server: commands * usual.unwrap_or_else(|| server_time(node)) })
+    };
+    graph.nodes.iter().map(|node| work(node).unwrap_or_default()).collect()
+}
+
+/// Returns the time in ns per byte that signing a message and checking it take together, from docs/load.md for the
+/// best estimate: the difference of the time per byte with and without signatures. The bounds are processors without
+/// and with instructions for the algorithm; of 3.1.1, AES-GMAC and AES-CMAC.
+pub(super) fn signing_time(dialect: Dialect, bound: Bound) -> f64 {
+    bound.among(match dialect {
+        Dialect::Smb2(0x0300 | 0x0302) => [0.8, 2.6, 5.0],
+        Dialect::Smb2(0x0311) => [0.1, 0.4, 2.8],
+        Dialect::Smb2(_) | Dialect::Local => [0.7, 1.4, 8.0],
+        _ => [3.0, 9.8, 15.0],
+    })
+}
