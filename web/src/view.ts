@@ -4,6 +4,7 @@ import { benchPage } from "./bench/index";
 import { comparePage } from "./compare/index";
 import { h } from "./lib/dom";
 import { type Page, page } from "./lib/page";
+import { predictionPage } from "./prediction/index";
 import { reportPage } from "./report/index";
 import { studyPage } from "./study/index";
 import "./styles/base.css";
@@ -12,6 +13,7 @@ import "./styles/tables.css";
 import "./styles/print.css";
 import type { SmbscopeBenchDocument } from "./types/bench";
 import type { SmbscopeComparisonDocument } from "./types/compare";
+import type { SmbscopePredictionDocument } from "./types/prediction";
 import type { SmbscopeReportDocument } from "./types/report";
 import type { SmbscopeStudyDocument } from "./types/study";
 
@@ -19,6 +21,7 @@ const VIEWS: Record<string, (document: unknown) => Page> = {
   "smbscope.report/1": (document) => reportPage(document as SmbscopeReportDocument),
   "smbscope.bench/1": (document) => benchPage(document as SmbscopeBenchDocument),
   "smbscope.compare/1": (document) => comparePage(document as SmbscopeComparisonDocument),
+  "smbscope.prediction/1": (document) => predictionPage(document as SmbscopePredictionDocument),
   "smbscope.study/1": (document) => studyPage(document as SmbscopeStudyDocument),
 };
 

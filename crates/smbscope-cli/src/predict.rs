@@ -7,11 +7,12 @@ use crate::record::{self, RecordedCommands, RecordedPart};
 use crate::{lab, terminal};
 use anyhow::Context;
 use smbscope_capture::reader::CaptureInput;
+use smbscope_report::html;
 use smbscope_report::prediction::{PredictedUsers, PredictionDocument};
 use smbscope_run::BenchError;
 use smbscope_run::files::Sources;
 use smbscope_run::options::{PredictFormat, PredictOptions};
-use smbscope_run::predict::{ProofObserver, ProofRequest, Scenario, prove as prove_in_lab};
+use smbscope_run::predict::{CapturedConditions, ProofObserver, ProofRequest, Scenario, prove as prove_in_lab};
 use smbscope_run::record::RecordingOptions;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,11 +34,15 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     let document = PredictionDocument::new(&report, arguments.episode, &arguments.changes, users)
         .with_context(|| names.join(", "))?;
     let document = match arguments.prove {
-        true => prove(arguments, &inputs, document)?,
+        true => {
+            let captured = CapturedConditions::new(&report.explanation.waterfall, document.round_trip());
+            prove(arguments, &inputs, captured, document)?
+        }
         false => document,
     };
     let result = match arguments.format() {
         PredictFormat::Json => document.write(output.writer()),
+        PredictFormat::Html => html::write_prediction(&document, output.writer()),
         PredictFormat::Markdown => output.writer().write_all(document.markdown().as_bytes()),
         PredictFormat::Text => {
             let (width, color) = (output.width(arguments.terminal.width), output.takes_color(arguments.terminal.color));
@@ -53,6 +58,7 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
 fn prove(
     arguments: &PredictOptions,
     inputs: &[CaptureInput],
+    captured: CapturedConditions,
     document: PredictionDocument,
 ) -> anyhow::Result<PredictionDocument> {
     let PredictOptions { reading, episode, filter, changes, repetitions, terminal, .. } = arguments;
@@ -60,13 +66,8 @@ fn prove(
     let RecordedCommands { recorder, names, .. } = record::read(inputs, reading, &part, terminal.progress.quiet)?;
     let named = RecordingOptions { name: "recorded".to_owned(), from: names.join(", "), key: None };
     let recording = recorder.finish(&named).with_context(|| names.join(", "))?;
-    let request = ProofRequest {
-        recording: &recording,
-        changes,
-        round_trip: document.round_trip(),
-        repetitions: *repetitions,
-        launcher: lab::kept()?,
-    };
+    let request =
+        ProofRequest { recording: &recording, changes, captured, repetitions: *repetitions, launcher: lab::kept()? };
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
     let proof = prove_in_lab(&request, &mut Replays { quiet: terminal.progress.quiet }, &stop);

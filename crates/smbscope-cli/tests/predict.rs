@@ -69,7 +69,9 @@ fn what_cannot_be_predicted_is_one_line() {
         (&["--if", "speed=2x"][..], 2, "unknown change 'speed'"),
         (&["--if", "serve=2x"], 2, "did you mean server?"),
         (&["--if", "cache=lease"], 2, "did you mean cache=leases?"),
-        (&["--if", "dialect=3.1.1"], 2, "bench --dialect"),
+        (&["--if", "dialect=nt1"], 2, "expected 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1"),
+        (&["--if", "dialect=2.0.2"], 1, "dialect=2.0.2 is older than the captured 3."),
+        (&["--if", "signing=on"], 2, "expected signing=required"),
         (&["--if", "read=10ms"], 2, "such as +10ms"),
         (&[], 2, "<--if <CHANGE,...>|--users <USERS>>"),
         (&["--users", "0"], 2, "0 is too few"),
@@ -78,7 +80,7 @@ fn what_cannot_be_predicted_is_one_line() {
         (&["--users", "10", "--filter", "group == Session"], 1, "--users needs at least 200: capture for longer"),
         (&["--if", "rtt=1ms", "--episode", "999"], 1, "--episode 999"),
         (&["--if", "rtt=1ms", "--filter", "command == FLUSH and path == nowhere"], 1, "no command was answered"),
-        (&["--if", "rtt=1ms", "-o", "report.html"], 2, ".html"),
+        (&["--if", "rtt=1ms", "-o", "report.csv"], 2, ".csv"),
     ] {
         let said = predict(arguments);
         assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
@@ -122,7 +124,19 @@ fn the_text_of_users_begins_with_the_most_and_ends_with_assumptions() {
     }
 }
 
-/// Reads 12 small files one after the other, and proves a longer round trip and slow storage with it.
+#[test]
+fn a_page_has_the_document_with_its_headline() {
+    let said = predict(&["--if", "rtt=100ms", "--format", "html"]);
+    let said = said.output();
+    let (_, rest) = said.split_once(r#"id="smbscope-data">"#).expect("the document");
+    let (embedded, _) = rest.split_once("</script").expect("it ends");
+    let document: Value = serde_json::from_str(embedded).expect("JSON");
+    assert_eq!(document["schema"], "smbscope.prediction/1");
+    assert!(document["headline"].as_str().is_some_and(|line| line.starts_with("With rtt=100ms, the ")), "{document}");
+    assert!(said.contains(&format!("<title>SMB prediction: {CAPTURE}</title>")));
+}
+
+/// Copies 12 small files, and proves a longer round trip, a slower server and signatures with it.
 #[test]
 fn a_prediction_is_proved_by_replays_in_the_lab() {
     if let Err(why) = available() {
@@ -141,7 +155,8 @@ fn a_prediction_is_proved_by_replays_in_the_lab() {
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.args(["predict", "-q", "--format", "json", "--prove", "--repetitions", "1"]);
-    command.args(["--if", "rtt=10ms", "--if", "server=0.5x"]).arg(capture).stdin(Stdio::null());
+    command.args(["--if", "rtt=10ms", "--if", "server=0.5x", "--if", "server=4x", "--if", "signing=required"]);
+    command.arg(capture).stdin(Stdio::null());
     let said = finish(command);
     if said.err.contains("proxy") || said.err.contains("captured") {
         return skip::unable(said.err.trim());
@@ -151,8 +166,9 @@ fn a_prediction_is_proved_by_replays_in_the_lab() {
     let (proof, commands) = (&document["proof"], document["proof"]["commands"].as_i64().expect("a number"));
     // Each file is opened, read, closed, created elsewhere, written, closed and removed, one command after the other.
     assert!(commands >= 12 * 6, "{proof}");
-    let [farther, faster] = [0, 1].map(|at| &proof["changes"][at]);
-    let measured = farther["measured_ns"]["best"].as_i64().expect("ns");
+    let [farther, faster, slower, signed] = [0, 1, 2, 3].map(|at| &proof["changes"][at]);
+    let best = |measured: &Value| measured["best"].as_i64().expect("ns");
+    let measured = best(&farther["measured_ns"]);
     let predicted = farther["predicted_ns"]["best"].as_i64().expect("ns");
     for duration in [measured, predicted] {
         assert!(duration >= commands * 10_000_000, "each command takes 10 ms: {proof}");
@@ -160,4 +176,13 @@ fn a_prediction_is_proved_by_replays_in_the_lab() {
     }
     assert!(["holds", "misses"].contains(&farther["verdict"]["kind"].as_str().expect("a verdict")), "{proof}");
     assert_eq!((&faster["verdict"]["kind"], &faster["measured_ns"]), (&Value::from("not_made"), &Value::Null));
+    // The server has at least a quarter of the time, so that four times of it are at least 1.75 times the whole.
+    let before = best(&proof["as_captured_ns"]);
+    assert!(4 * best(&slower["measured_ns"]) > 7 * before, "{proof}");
+    assert!(signed["measured_ns"].is_object(), "{proof}");
+    // The replays as captured and with each change have the same commands.
+    let listed = |commands: &Value| commands.as_array().map(|all| all.len() as i64);
+    for replayed in [&proof["as_captured_commands"], &farther["commands"], &slower["commands"], &signed["commands"]] {
+        assert_eq!(listed(replayed), Some(commands), "{proof}");
+    }
 }

@@ -10,6 +10,7 @@ use crate::compare::{self, Comparison};
 use crate::document::write_for_html;
 use crate::format::clean;
 use crate::json::ReportDocument;
+use crate::prediction::PredictionDocument;
 use crate::study;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -49,6 +50,10 @@ pub fn write_bench(document: &bench::BenchDocument, out: impl Write) -> io::Resu
 
 pub fn write_study(document: &study::StudyDocument, out: impl Write) -> io::Result<()> {
     write(&study::StudyEnvelope::new(document), &format!("SMB study: {}", document.name), out)
+}
+
+pub fn write_prediction(document: &PredictionDocument, out: impl Write) -> io::Result<()> {
+    write(document, &document.title(), out)
 }
 
 /// Writes a page that shows the document, which must serialise to a JSON object with a key `schema`.

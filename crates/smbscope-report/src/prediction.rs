@@ -28,6 +28,8 @@ pub struct PredictionDocument {
     captures: Vec<String>,
     /// Number of the episode. Null for the whole capture.
     episode: Option<u32>,
+    /// Result in one sentence.
+    headline: String,
     /// Predicted durations, of --if.
     #[serde(flatten)]
     predictions: Option<Predictions>,
@@ -60,13 +62,17 @@ impl PredictionDocument {
         };
         let predict_users =
             |users: PredictedUsers<'_>| whatif::predict_users(waterfall, *sample, users.identity, users.numbers);
+        let predictions = (!changes.is_empty()).then(predict).transpose()?;
+        let users = users.map(predict_users).transpose()?;
+        let headlines = [predictions.as_ref().map(headline), users.as_ref().map(users_headline)];
         Ok(PredictionDocument {
             schema: SCHEMA,
             generator: Generator::new(&report.version),
             captures: report.captures.iter().map(|capture| capture.name.clone()).collect(),
             episode,
-            predictions: (!changes.is_empty()).then(predict).transpose()?,
-            users: users.map(predict_users).transpose()?,
+            headline: headlines.into_iter().flatten().next().unwrap_or_default(),
+            predictions,
+            users,
             proof: None,
         })
     }
@@ -77,13 +83,21 @@ impl PredictionDocument {
 
     #[must_use]
     pub fn proved(self, proof: Proof) -> PredictionDocument {
-        PredictionDocument { proof: Some(proof), ..self }
+        PredictionDocument { headline: proof.headline(), proof: Some(proof), ..self }
     }
 
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         /// Indentation depth with one entry per line.
         const LEVELS: usize = 4;
         write_indented_above(LEVELS, self, out)
+    }
+
+    /// Returns the title of its page.
+    pub(crate) fn title(&self) -> String {
+        match self.captures.as_slice() {
+            [only] => format!("SMB prediction: {only}"),
+            captures => format!("SMB prediction: {} captures", captures.len()),
+        }
     }
 
     pub fn render(&self, width: usize, color: bool) -> String {
@@ -110,8 +124,7 @@ impl PredictionDocument {
 
     fn add_changes(&self, all: &Predictions, page: &mut TextPage) {
         let Predictions { captured_ns, round_trip_ns, commands, predictions } = all;
-        let first = self.proof.as_ref().map_or_else(|| headline(all), Proof::headline);
-        page.paragraph(Paint::Heading, &clean(&first));
+        page.paragraph(Paint::Heading, &clean(&self.headline));
         let what = match self.episode {
             Some(number) => format!("episode {number}"),
             None => "the whole capture".to_owned(),

@@ -1,11 +1,15 @@
 //! The proof of predictions: replays in the lab, and how they compare.
 
 use crate::format::{clean, counted, from_to, span};
+use crate::json::listings::SlowExchange;
 use crate::page::{Paint, TextPage};
 use crate::tables::{ColumnHead, Row, Table, Unit};
 use serde::Serialize;
 use smbscope_diagnose::whatif::{PredictedDuration, Scenario};
-use smbscope_model::Nanos;
+use smbscope_model::{Exchange, Nanos};
+
+/// Most commands of a replay that are listed.
+pub const REPLAYED_LISTED_MAX: usize = 1_000;
 
 /// Measurement of predictions: the recorded commands, replayed in the lab as captured and with each change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,8 +25,24 @@ pub struct Proof {
     pub not_replayed: Vec<String>,
     /// Durations as captured. Null if nothing was measured.
     pub as_captured_ns: Option<MeasuredDuration>,
+    /// Commands of the replay as captured with the median duration: the first 1,000, in time order.
+    pub as_captured_commands: ReplayedCommands,
     /// The changes, in the order of the predictions.
     pub changes: Vec<ProvedChange>,
+}
+
+/// Commands of a replay in time order.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct ReplayedCommands(Vec<SlowExchange>);
+
+impl ReplayedCommands {
+    pub fn new(exchanges: &[Exchange]) -> ReplayedCommands {
+        let mut all: Vec<&Exchange> = exchanges.iter().collect();
+        all.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
+        ReplayedCommands(all.into_iter().take(REPLAYED_LISTED_MAX).map(|one| SlowExchange::new(one, &[])).collect())
+    }
 }
 
 /// Durations of repeated replays.
@@ -67,6 +87,8 @@ pub struct ProvedChange {
     pub predicted_ns: Option<PredictedDuration>,
     /// Measured duration. Null if the change was not made.
     pub measured_ns: Option<MeasuredDuration>,
+    /// Commands of the replay with the median duration: the first 1,000, in time order.
+    pub commands: ReplayedCommands,
     /// Result of the comparison.
     pub verdict: ProofVerdict,
 }

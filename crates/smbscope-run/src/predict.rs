@@ -7,19 +7,21 @@
 use crate::analysis::{AnalysisOptions, CaptureSetAnalysis};
 use crate::bench::setup::RunOptions;
 use crate::bench::{Bench, BenchOutcome};
-use crate::options::{BenchOptions, CapturePoints, OptionsError};
+use crate::options::{BenchOptions, CapturePoints, ConnectOptions, OptionsError, RequestOptions};
 use crate::server::{Private, ServerUnderTest};
 use crate::{BenchError, one_line};
 use smbscope_capture::reader::CaptureInput;
+use smbscope_client::{ClientSigningPolicy, Encryption};
 pub use smbscope_diagnose::whatif::Scenario;
 use smbscope_diagnose::whatif::{self, FlowPaths};
 use smbscope_lab::{LabServerSettings, Launcher, LinkEmulation, Storage};
 use smbscope_load::engine::Users;
 use smbscope_load::workload::{RecordedClient, Recording};
-use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
+use smbscope_model::{CommandGroup, Dialect, Exchange, Nanos, Protocol, TimeKind, Timestamp};
 use smbscope_report::bench::{BenchRunOutcome, Captured, RunCapture};
-use smbscope_report::proof::{MeasuredDuration, Proof, ProofVerdict, ProvedChange};
+use smbscope_report::proof::{MeasuredDuration, Proof, ProofVerdict, ProvedChange, ReplayedCommands};
 use smbscope_stats::Covered;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,10 +36,40 @@ const ROUND_TRIP_OF_LAB: Nanos = Nanos(200_000);
 pub struct ProofRequest<'a> {
     pub recording: &'a Recording,
     pub changes: &'a [Scenario],
-    /// Longest captured round trip, if it is known.
-    pub round_trip: Option<Nanos>,
+    pub captured: CapturedConditions,
     pub repetitions: u32,
     pub launcher: Launcher,
+}
+
+/// Conditions of a capture that a replay has to share.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CapturedConditions {
+    /// Longest captured round trip, if it is known.
+    pub round_trip: Option<Nanos>,
+    /// Dialect of most commands, if it is known.
+    pub dialect: Option<Dialect>,
+    /// True if most commands were signed.
+    pub is_signed: bool,
+    /// True if most commands were encrypted.
+    pub is_encrypted: bool,
+}
+
+impl CapturedConditions {
+    pub fn new(exchanges: &[Exchange], round_trip: Option<Nanos>) -> CapturedConditions {
+        let mut dialects: BTreeMap<Dialect, usize> = BTreeMap::new();
+        exchanges
+            .iter()
+            .filter_map(|exchange| exchange.dialect)
+            .for_each(|dialect| *dialects.entry(dialect).or_default() += 1);
+        let mostly =
+            |is: fn(&Exchange) -> bool| 2 * exchanges.iter().filter(|exchange| is(exchange)).count() > exchanges.len();
+        CapturedConditions {
+            round_trip,
+            dialect: dialects.into_iter().max_by_key(|(_, commands)| *commands).map(|(dialect, _)| dialect),
+            is_signed: mostly(|exchange| exchange.signed),
+            is_encrypted: mostly(|exchange| exchange.encrypted),
+        }
+    }
 }
 
 /// Follows the replays.
@@ -48,8 +80,16 @@ pub trait ProofObserver {
 
 /// Conditions of replays, with the replays under them.
 struct Condition {
-    settings: Result<LabServerSettings, String>,
+    settings: Result<ReplaySettings, String>,
     replays: Vec<Replay>,
+}
+
+#[derive(Debug, Clone)]
+struct ReplaySettings {
+    server: LabServerSettings,
+    connect: ConnectOptions,
+    /// Sends what names a path as one compound.
+    compound: bool,
 }
 
 struct Replay {
@@ -77,7 +117,7 @@ pub fn prove(
     let folder = tempfile::tempdir().map_err(BenchError::system("temporary directory"))?;
     let workload = folder.path().join("recording.toml");
     std::fs::write(&workload, request.recording.to_toml()).map_err(BenchError::file("write", &workload))?;
-    let base = as_captured(request.round_trip);
+    let base = as_captured(request);
     let of_change = |change| settings(&base, change, request.recording);
     let mut conditions: Vec<Condition> = std::iter::once(Ok(base.clone()))
         .chain(request.changes.iter().map(of_change))
@@ -100,10 +140,25 @@ pub fn prove(
     Ok(compared(request, &conditions))
 }
 
-/// Returns the settings of a server that is as far away as the captured one.
-fn as_captured(round_trip: Option<Nanos>) -> LabServerSettings {
+/// Returns the settings of a server as far away as the captured one, and of a client with its dialect and protection.
+fn as_captured(request: &ProofRequest<'_>) -> ReplaySettings {
+    let CapturedConditions { round_trip, dialect, is_signed, is_encrypted } = request.captured;
     let delay = round_trip.filter(|trip| *trip > ROUND_TRIP_OF_LAB).map(one_way);
-    LabServerSettings { delay, ..LabServerSettings::default() }
+    // The proxy that makes a server slower takes time of its own, which the replay as captured has to share.
+    let server_time = request.changes.iter().any(|change| change.server.is_some()).then_some(1.0);
+    let mut connect = BenchOptions::default().connect;
+    connect.dialect = match dialect {
+        Some(dialect) if dialect.protocol() == Protocol::Smb1 => Dialect::NtLm012,
+        Some(dialect @ Dialect::Smb2(_)) => dialect,
+        _ => connect.dialect,
+    };
+    if is_encrypted {
+        connect.encryption = Encryption::Required(None);
+    } else if is_signed {
+        connect.signing = ClientSigningPolicy::Required;
+    }
+    let server = LabServerSettings { delay, server_time, ..LabServerSettings::default() };
+    ReplaySettings { server, connect, compound: false }
 }
 
 fn one_way(round_trip: Nanos) -> Duration {
@@ -111,23 +166,37 @@ fn one_way(round_trip: Nanos) -> Duration {
 }
 
 /// Returns the settings that make a change, or why the lab can't make it.
-fn settings(base: &LabServerSettings, change: &Scenario, recording: &Recording) -> Result<LabServerSettings, String> {
-    let Scenario { round_trip, bandwidth, server, slower, cache_opens, read_ahead } = change;
-    if server.is_some() {
-        return Err("the lab can't change the server's time by a factor".to_owned());
-    }
+fn settings(base: &ReplaySettings, change: &Scenario, recording: &Recording) -> Result<ReplaySettings, String> {
+    let Scenario { round_trip, bandwidth, server, slower, cache_opens, read_ahead, dialect, signing } = change;
     if *cache_opens || *read_ahead {
         return Err("the replay sends the recorded commands, and this change is the client's".to_owned());
     }
     let mut settings = base.clone();
+    if let Some(factor) = server {
+        if *factor < 1.0 {
+            return Err("the lab can make a server slower, not faster".to_owned());
+        }
+        if settings.connect.encryption != Encryption::Off {
+            return Err("the lab can't hold back encrypted responses".to_owned());
+        }
+        settings.server.server_time = Some(*factor);
+    }
     if let Some(trip) = round_trip {
-        settings.delay = Some(one_way(*trip)).filter(|delay| !delay.is_zero());
+        settings.server.delay = Some(one_way(*trip)).filter(|delay| !delay.is_zero());
     }
     if let Some(rate) = bandwidth {
-        settings.bandwidth = Some(*rate);
+        settings.server.bandwidth = Some(*rate);
     }
     if !slower.is_empty() {
-        settings.storage = Storage { latency: Some(storage_latency(slower, recording)?), ..Storage::default() };
+        let latency = Some(storage_latency(slower, recording)?);
+        settings.server.storage = Storage { latency, ..Storage::default() };
+    }
+    if let Some(dialect) = dialect {
+        settings.compound = base.connect.dialect.protocol() == Protocol::Smb1;
+        settings.connect.dialect = *dialect;
+    }
+    if *signing {
+        settings.connect.signing = ClientSigningPolicy::Required;
     }
     Ok(settings)
 }
@@ -153,12 +222,15 @@ fn storage_latency(slower: &[(CommandGroup, Nanos)], recording: &Recording) -> R
 fn replay(
     request: &ProofRequest<'_>,
     workload: &Path,
-    settings: &LabServerSettings,
+    settings: &ReplaySettings,
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<Replay, BenchError> {
     let users = request.recording.recorded.clients.len() as u32;
+    let ReplaySettings { server, connect, compound } = settings;
     let bench = BenchOptions {
+        connect: connect.clone(),
+        requests: RequestOptions { compound: *compound, ..BenchOptions::default().requests },
         workload: workload.display().to_string(),
         users: Some(Users::one(users)),
         passes: Some(1),
@@ -172,7 +244,7 @@ fn replay(
         OptionsError::Conflict(what) => BenchError::Unavailable(what),
         OptionsError::Workload(error) => BenchError::Unavailable(one_line(&error)),
     })?;
-    let private = Private { launcher: request.launcher.clone(), settings: settings.clone() };
+    let private = Private { launcher: request.launcher.clone(), settings: server.clone() };
     let options = RunOptions { server: ServerUnderTest::Private(private), ..options };
     let bench = Bench::open(options)?;
     if let Some(LinkEmulation::Proxy { why }) = bench.lab_link() {
@@ -246,7 +318,8 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
             }
             _ => ProofVerdict::NotMade { why: "nothing is predicted for the replay".to_owned() },
         };
-        ProvedChange { change: change.clone(), predicted_ns: predicted, measured_ns: measured, verdict }
+        let commands = median_commands(&condition.replays);
+        ProvedChange { change: change.clone(), predicted_ns: predicted, measured_ns: measured, commands, verdict }
     });
     let recorded = &request.recording.recorded;
     Proof {
@@ -255,8 +328,16 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
         threads: recorded.clients.iter().map(|client| client.threads.len() as u64).sum(),
         not_replayed: recorded.not_replayed.clone(),
         as_captured_ns: MeasuredDuration::new(as_captured.iter().map(|replay| replay.duration).collect()),
+        as_captured_commands: median_commands(as_captured),
         changes: changes.collect(),
     }
+}
+
+fn median_commands(replays: &[Replay]) -> ReplayedCommands {
+    let mut by_duration: Vec<&Replay> = replays.iter().collect();
+    by_duration.sort_by_key(|replay| replay.duration);
+    let median = by_duration.get(by_duration.len() / 2);
+    median.map(|replay| ReplayedCommands::new(&replay.exchanges)).unwrap_or_default()
 }
 
 /// Predicts a change from each replay as captured. The bounds include the bounds of each.
@@ -328,26 +409,60 @@ mod tests {
         Recording { name: String::new(), description: String::new(), recorded }
     }
 
-    fn made(change: &str, steps: &str) -> Result<LabServerSettings, String> {
-        let base = as_captured(Some(Nanos(4_000_000)));
-        settings(&base, &change.parse().unwrap(), &recording(steps))
+    fn base(captured: CapturedConditions, changes: &[Scenario]) -> ReplaySettings {
+        let recording = recording("");
+        let launcher = Launcher::default();
+        as_captured(&ProofRequest { recording: &recording, changes, captured, repetitions: 1, launcher })
+    }
+
+    fn captured_over(milliseconds: i64) -> CapturedConditions {
+        CapturedConditions { round_trip: Some(Nanos(milliseconds * 1_000_000)), ..CapturedConditions::default() }
+    }
+
+    fn made(change: &str, steps: &str) -> Result<ReplaySettings, String> {
+        let changes = [change.parse().unwrap()];
+        settings(&base(captured_over(4), &changes), &changes[0], &recording(steps))
     }
 
     #[test]
     fn a_change_is_made_by_the_link_or_the_storage_or_refused() {
         const MS: Duration = Duration::from_millis(1);
         let reads = "ReadX 1 0 100 100 SUCCESS\n";
-        let far = made("rtt=20ms,bandwidth=20mbit", reads).unwrap();
+        let far = made("rtt=20ms,bandwidth=20mbit", reads).unwrap().server;
         assert_eq!((far.delay, far.bandwidth), (Some(10 * MS), Some(20_000_000)));
         // The captured round trip of 4 ms stays.
-        let slow = made("read=+10ms", reads).unwrap();
+        let slow = made("read=+10ms", reads).unwrap().server;
         assert_eq!((slow.delay, slow.storage.latency), (Some(2 * MS), Some(10 * MS)));
         let both = format!("{reads}WriteX 1 0 5 5 SUCCESS\n");
         assert!(made("read=+10ms", &both).is_err() && made("read=+10ms,write=+10ms", &both).is_ok());
-        for change in ["open=+10ms", "read=+10ms,write=+5ms", "server=2x", "cache=leases", "read-ahead"] {
+        for change in ["open=+10ms", "read=+10ms,write=+5ms", "server=0.5x", "cache=leases", "read-ahead"] {
             assert!(made(change, &both).is_err(), "{change}");
         }
-        assert_eq!(as_captured(Some(Nanos(100_000))).delay, None);
+        assert_eq!(base(captured_over(0), &[]).server.delay, None);
+    }
+
+    #[test]
+    fn a_slower_server_is_compared_with_one_behind_the_same_proxy() {
+        let changes = ["server=2x", "rtt=20ms"].map(|change| change.parse().unwrap());
+        let base = base(captured_over(0), &changes);
+        let times = changes.map(|change| settings(&base, &change, &recording("")).unwrap().server.server_time);
+        assert_eq!((base.server.server_time, times), (Some(1.0), [Some(2.0), Some(1.0)]));
+        assert_eq!(self::base(captured_over(0), &[]).server.server_time, None);
+        let encrypted = CapturedConditions { is_encrypted: true, ..captured_over(0) };
+        assert!(settings(&self::base(encrypted, &[]), &"server=2x".parse().unwrap(), &recording("")).is_err());
+    }
+
+    #[test]
+    fn a_replay_has_the_captured_dialect_and_protection_unless_they_change() {
+        let captured = CapturedConditions { dialect: Some(Dialect::NtLm012), is_signed: true, ..captured_over(0) };
+        let base = base(captured, &[]);
+        assert_eq!((base.connect.dialect, base.connect.signing), (Dialect::NtLm012, ClientSigningPolicy::Required));
+        let made = settings(&base, &"dialect=3.1.1".parse().unwrap(), &recording("")).unwrap();
+        assert_eq!((made.connect.dialect, made.compound), (Dialect::Smb2(0x0311), true));
+        let plain = self::base(CapturedConditions { dialect: Some(Dialect::Smb2(0x0210)), ..captured_over(0) }, &[]);
+        assert_eq!((plain.connect.dialect, plain.connect.signing), (Dialect::Smb2(0x0210), ClientSigningPolicy::On));
+        let made = settings(&plain, &"signing=required".parse().unwrap(), &recording("")).unwrap();
+        assert_eq!((made.connect.signing, made.compound), (ClientSigningPolicy::Required, false));
     }
 
     #[test]
@@ -355,7 +470,7 @@ mod tests {
         let pool = RecordedPool { threads: vec![1, 2], tasks: vec!["WriteX 1 0 5 5 SUCCESS\n".to_owned()] };
         let threads = ["ReadX 1 0 100 100 SUCCESS\n", ""].map(str::to_owned).to_vec();
         let recording = recording_of(RecordedClient { threads, pools: vec![pool], ..RecordedClient::default() });
-        let made = |change: &str| settings(&as_captured(None), &change.parse().unwrap(), &recording);
+        let made = |change: &str| settings(&base(captured_over(0), &[]), &change.parse().unwrap(), &recording);
         assert!(made("read=+10ms").is_err() && made("read=+10ms,write=+10ms").is_ok());
     }
 }

@@ -23,7 +23,7 @@ const CHARACTER = 6.6;
 /** Maximum number of lanes. Further commands share the last one. */
 const LANES_MAX = 32;
 
-const HINT = "Hover over a bar to see its command, click it for details. Drag to zoom; arrow keys move, + and − zoom";
+const ZOOM_HINT = "Drag to zoom; arrow keys move, + and − zoom";
 
 /** Shortest visible period in nanoseconds. */
 const NARROWEST = 1000;
@@ -55,14 +55,19 @@ export function rows(exchanges: readonly SlowExchange[]): Bar[] {
   return lanes(exchanges).map((bar, lane) => ({ ...bar, lane }));
 }
 
-/** Creates the chart. A click on a bar opens its command. */
-export function waterfall(exchanges: readonly SlowExchange[], open: (exchange: SlowExchange) => void): HTMLElement {
+/** Creates the chart, up to this time if it is later than the last command. A click on a bar opens its command. */
+export function waterfall(
+  exchanges: readonly SlowExchange[],
+  open: ((exchange: SlowExchange) => void) | null,
+  until = 1,
+): HTMLElement {
   const named = exchanges.length <= ROWS_MAX;
   const bars = named ? rows(exchanges) : lanes(exchanges);
-  const end = Math.max(1, ...bars.map((bar) => bar.to));
+  const end = Math.max(until, ...bars.map((bar) => bar.to));
   const used = 1 + Math.max(0, ...bars.map((bar) => bar.lane));
   const groups = [...new Set(bars.map((bar) => bar.exchange.group))];
-  const readout = h("p", { class: "readout", "aria-live": "off" }, HINT);
+  const hint = `Hover over a bar to see its command${open ? ", click it for details" : ""}. ${ZOOM_HINT}`;
+  const readout = h("p", { class: "readout", "aria-live": "off" }, hint);
   const whole = h(
     "button",
     { type: "button", class: "quiet no-print", hidden: true, click: () => look(0, end) },
@@ -108,7 +113,7 @@ export function waterfall(exchanges: readonly SlowExchange[], open: (exchange: S
           pointerenter: () => {
             readout.textContent = describe(bar);
           },
-          click: () => open(bar.exchange),
+          click: () => open?.(bar.exchange),
         });
         if (server !== null) part(...server, { class: "server-part" });
       }
@@ -190,9 +195,12 @@ function nameOf({ lane, exchange }: Bar, width: number): SVGElement {
 
 function describe({ from, exchange }: Bar): string {
   const path = exchange.path ? ` of ${exchange.path}` : "";
-  const packets = `packets ${exchange.request_first_packet} → ${exchange.response_last_packet}`;
+  // The captures of replays are not kept.
+  const packets = exchange.capture
+    ? `, packets ${exchange.request_first_packet} → ${exchange.response_last_packet}`
+    : "";
   const server = exchange.server_time_ns === null ? "" : ` (server ${duration(exchange.server_time_ns)})`;
-  return `${exchange.command}${path}: ${duration(exchange.response_time_ns)}${server}, ${duration(from)} after the first command, ${packets}`;
+  return `${exchange.command}${path}: ${duration(exchange.response_time_ns)}${server}, ${duration(from)} after the first command${packets}`;
 }
 
 /** Lists the groups, groups of one colour as one entry, and the shade of the time on the way. */

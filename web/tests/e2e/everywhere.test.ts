@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cause } from "../documents/cause";
 import { comparison } from "../documents/comparison";
+import { predictedUsers, prediction } from "../documents/prediction";
 import { ramp } from "../documents/ramp";
 import { sides } from "../documents/sides";
 import { overlapping, simulate } from "../documents/simulate";
@@ -151,6 +152,8 @@ for (const [name, document] of [
   ["report", report],
   ["ramp", ramp()],
   ["comparison", comparison()],
+  ["prediction", prediction()],
+  ["prediction for users", predictedUsers()],
   ["study", study()],
 ] as const) {
   test(`tables of a ${name} scroll within themselves on a phone, and their first column stays`, async ({

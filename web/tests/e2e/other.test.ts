@@ -3,6 +3,7 @@ import { unbroken } from "../../src/lib/format";
 import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
+import { predictedUsers, prediction } from "../documents/prediction";
 import { ramp } from "../documents/ramp";
 import { sides } from "../documents/sides";
 import { simulate } from "../documents/simulate";
@@ -292,6 +293,36 @@ test("a study has curves with bands against its axis of numbers and against user
   await expect(page.locator("#factors .chart path.interval.range").first()).toBeVisible();
 });
 
+test("a proof has the replay as captured above the one with the chosen change, on the same time axis", async ({
+  open,
+}) => {
+  const page = await open(prediction());
+  await expect(page.locator(".answer .headline")).toContainText("1 of 2 predictions hold");
+  await expect(page.locator(".answer li")).toHaveCount(3);
+  const longest = () =>
+    page.locator("#changes figure").evaluateAll((figures) =>
+      figures.map((figure) => {
+        const bars = [...figure.querySelectorAll(".command-bar")].map((bar) => bar.getBoundingClientRect());
+        return Math.max(...bars.map((bar) => bar.right)) - Math.min(...bars.map((bar) => bar.left));
+      }),
+    );
+  await expect(page.locator("#changes figure")).toHaveCount(2);
+  const [before = 0, after = 0] = await longest();
+  // 40 commands of 5 and of 25 ms, with a pause of 1 ms.
+  expect(after / before).toBeCloseTo((40 * 26 - 1) / (40 * 6 - 1), 1);
+  await page.locator("#changes select").selectOption({ label: "bandwidth=20mbit" });
+  const [slower = 0, slowest = 0] = await longest();
+  expect(slowest / slower).toBeCloseTo((40 * 55 - 1) / (40 * 6 - 1), 1);
+  await expect(page.locator("#changes select option")).toHaveCount(2);
+});
+
+test("a prediction for users has a curve with its band", async ({ open }) => {
+  const page = await open(predictedUsers());
+  await expect(page.locator("#users .spread-band")).toHaveCount(2);
+  await expect(page.locator("#users circle")).toHaveCount(12);
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
 test("a study has every value of every repetition, and all that is needed to make it again", async ({ open }) => {
   const document = study();
   const page = await open(document);
@@ -423,6 +454,8 @@ for (const [name, document] of [
   ["ramp", ramp()],
   ["comparison", comparison()],
   ["comparison of ramps", comparedRamps()],
+  ["prediction", prediction()],
+  ["prediction for users", predictedUsers()],
   ["study", study()],
   ["study of several loads", study([1, 8, 32, 64], 3)],
 ] as const) {

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
+import { predictedUsers, prediction } from "../documents/prediction";
 import { ramp } from "../documents/ramp";
 import { sides } from "../documents/sides";
 import { simulate } from "../documents/simulate";
@@ -46,6 +47,8 @@ for (const [name, document] of [
   ["launch", launch()],
   ["comparison", comparison()],
   ["ramps-compared", comparedRamps()],
+  ["prediction", prediction()],
+  ["predicted-users", predictedUsers()],
   ["study", study()],
 ] as const) {
   test(`a ${name} breaks no rule of accessibility, and has its pictures taken`, async ({ open, page }) => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { launch } from "../documents/launch";
+import { predictedUsers, prediction } from "../documents/prediction";
 import { ramp } from "../documents/ramp";
 import { sides } from "../documents/sides";
 import { simulate } from "../documents/simulate";
@@ -35,6 +36,14 @@ describe("the documents of the tests", () => {
   it("are studies by the schema", () => {
     const validate = new Ajv2020({ strict: false }).compile(schema("study"));
     for (const document of [study(), study([1, 8, 32], 3), { ...study(), runs: [], results: [], server: [] }]) {
+      validate(document);
+      expect(validate.errors).toBeNull();
+    }
+  });
+
+  it("are predictions by the schema", () => {
+    const validate = new Ajv2020({ strict: false }).compile(schema("prediction"));
+    for (const document of [prediction(), predictedUsers()]) {
       validate(document);
       expect(validate.errors).toBeNull();
     }

@@ -19,12 +19,13 @@ pub struct PredictOptions {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Predict the duration with this change: rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, cache=leases or
-    /// read-ahead. Commas combine changes; repeated options are predicted one by one.
+    /// Predict the duration with this change: rtt=20ms, bandwidth=100mbit, server=0.5x, read=+10ms, dialect=3.1.1,
+    /// signing=required, cache=leases or read-ahead. Commas combine changes; repeated options are predicted one by one.
     ///
     /// rtt sets the round trip; bandwidth limits each client's link, in each direction; server multiplies the server's
     /// time of every command; read=+10ms adds time to each command of a group (open, read, write, directory,
-    /// attributes, locking, session, control). With cache=leases, files that are opened again cost nothing.
+    /// attributes, locking, session, control). dialect is SMB2 or later, and newer than the captured one. With
+    /// cache=leases, files that are opened again cost nothing.
     #[arg(long = "if", value_name = "CHANGE,...")]
     pub changes: Vec<Scenario>,
 
@@ -47,7 +48,8 @@ pub struct PredictOptions {
     /// prediction.
     ///
     /// Each client becomes a user of its own, with its threads and pauses. The lab can change the round trip, the
-    /// bandwidth, and the time of reads and writes. Requires Samba, root and tcpdump.
+    /// bandwidth, the dialect and signing, make the server slower, and add time to reads and writes. Requires Samba, root
+    /// and tcpdump.
     #[arg(long, requires = "changes")]
     pub prove: bool,
 
@@ -59,7 +61,7 @@ pub struct PredictOptions {
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<Filter>,
 
-    /// Write this format. [default: by the ending of OUT: .txt, .md, .json; text without OUT]
+    /// Write this format. [default: by the ending of OUT: .txt, .md, .json, .html; text without OUT]
     #[arg(long, value_enum)]
     pub format: Option<PredictFormat>,
 
@@ -110,6 +112,8 @@ pub enum PredictFormat {
     Markdown,
     /// One object, `smbscope.prediction/1`; times in nanoseconds.
     Json,
+    /// Page for a browser, with the commands of the replays or a chart by users.
+    Html,
 }
 
 const IDENTITIES: &PossibleValueTable<UserIdentity> = &[
