@@ -1,6 +1,6 @@
 //! HTTP server for scrapes: one thread, bounded connections and times, so that no scraper can hold up the run.
 
-use super::access::ScrapeAccess;
+use super::access::{FollowedAccess, ScrapeAccess};
 use super::figures::MetricsRegistry;
 use crate::BenchError;
 use crate::options::MetricsOptions;
@@ -51,14 +51,14 @@ impl MetricsEndpoint {
     /// The address is in use, or not one of this machine; or the configuration file is wrong.
     pub fn open(options: &MetricsOptions, registry: &MetricsRegistry) -> Result<Option<MetricsEndpoint>, BenchError> {
         let Some(address) = options.metrics else { return Ok(None) };
-        let access = options.metrics_config.as_deref().map(ScrapeAccess::read).transpose()?;
-        MetricsEndpoint::listen(address, registry, access.unwrap_or_default()).map(Some)
+        let access = FollowedAccess::open(options.metrics_config.as_deref())?;
+        MetricsEndpoint::listen(address, registry, access).map(Some)
     }
 
     fn listen(
         address: SocketAddr,
         registry: &MetricsRegistry,
-        access: ScrapeAccess,
+        access: FollowedAccess,
     ) -> Result<MetricsEndpoint, BenchError> {
         let refused = |error: std::io::Error| {
             BenchError::Unavailable(format!(
@@ -98,7 +98,7 @@ impl Drop for MetricsEndpoint {
 
 struct ScrapeTarget {
     registry: Registry,
-    access: ScrapeAccess,
+    access: FollowedAccess,
 }
 
 fn serve(listener: TcpListener, target: Arc<ScrapeTarget>, stop: &Notify) {
@@ -145,32 +145,33 @@ async fn accept(listener: tokio::net::TcpListener, target: Arc<ScrapeTarget>) {
 
 /// Answers a connection, with TLS if it is configured. One without a handshake is closed.
 async fn secure(stream: TcpStream, target: Arc<ScrapeTarget>) {
-    let Some(tls) = &target.access.tls else { return answer(stream, target).await };
+    let access = target.access.current();
+    let Some(tls) = &access.tls else { return answer(stream, target, &access).await };
     match timeout(HEADER_TIME, tls.accept(stream)).await {
-        Ok(Ok(stream)) => answer(stream, target).await,
+        Ok(Ok(stream)) => answer(stream, target, &access).await,
         Ok(Err(error)) => tracing::debug!(%error, "no TLS connection with a scraper"),
         Err(_) => tracing::debug!("a scraper did not finish the TLS handshake in time"),
     }
 }
 
-async fn answer<S: AsyncRead + AsyncWrite + Unpin>(stream: S, target: Arc<ScrapeTarget>) {
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(stream: S, target: Arc<ScrapeTarget>, access: &ScrapeAccess) {
     let service = service_fn(|request| {
         let target = Arc::clone(&target);
-        async move { Ok::<_, Infallible>(respond(&request, &target).await) }
+        async move { Ok::<_, Infallible>(respond(&request, &target, access).await) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME).keep_alive(false);
     let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn respond(request: &Request<Incoming>, target: &ScrapeTarget) -> Response<String> {
+async fn respond(request: &Request<Incoming>, target: &ScrapeTarget, access: &ScrapeAccess) -> Response<String> {
     let said = |status, kind, text| {
         let mut response = Response::new(text);
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     };
-    if let Some(passwords) = &target.access.passwords
+    if let Some(passwords) = &access.passwords
         && !passwords.accept(request.headers().get(AUTHORIZATION)).await
     {
         let text = "A user and a password are required.\n".to_owned();

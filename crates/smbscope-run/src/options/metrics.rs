@@ -18,7 +18,7 @@ pub struct MetricsOptions {
     /// Serve metrics by HTTPS and with passwords, as this YAML file says: the web configuration of Prometheus exporters.
     ///
     /// Supported are `tls_server_config` with `cert_file` and `key_file`, and `basic_auth_users`. File names are relative
-    /// to the file. Certificates are read at the start.
+    /// to the file. The files are read again when they change.
     #[arg(hide_short_help = true, long, value_name = "FILE", requires = "metrics", help_heading = "Results")]
     pub metrics_config: Option<PathBuf>,
 }

@@ -7,6 +7,7 @@
 //! The user stays the same: a ring below `/var/lib` and a report below `/home` have different owners, and both have to
 //! be written until the end.
 
+use crate::exposition;
 use crate::files::directory_behind;
 use crate::options::WatchOptions;
 use landlock::{
@@ -76,6 +77,8 @@ pub fn prepare(options: &WatchOptions, saves_reports: bool) {
     writes.extend(saves_reports.then(|| PathBuf::from(".")));
     let reads = options.file.iter().chain(&options.thresholds).chain(options.reading.decryption.files());
     let mut reads: Vec<PathBuf> = reads.filter(|file| file.as_os_str() != "-").cloned().collect();
+    // Certificates and passwords are read again when they change.
+    reads.extend(options.metrics.metrics_config.iter().flat_map(|file| exposition::directories(file)));
     let is_foreign = reads.iter().chain(&writes).any(|path| belongs_to_another(path));
     let keep = if is_foreign { CapabilitySet::DAC_OVERRIDE } else { CapabilitySet::empty() };
     let may_connect = options.server_metrics.server_metrics.is_some() || options.queries.prometheus.is_some();

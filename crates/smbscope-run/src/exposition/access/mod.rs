@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -31,6 +32,83 @@ const USERS: &str = "basic_auth_users";
 const CERTIFICATE: &str = "cert_file";
 const KEY: &str = "key_file";
 
+/// Access rules that follow their files, as in Prometheus exporters: a new certificate or password needs no restart.
+pub(super) struct FollowedAccess {
+    file: Option<PathBuf>,
+    current: Mutex<CurrentAccess>,
+}
+
+struct CurrentAccess {
+    access: Arc<ScrapeAccess>,
+    /// The files that were read, with their state at that time.
+    files: Vec<(PathBuf, Option<FileState>)>,
+    /// Error of the last attempt to read changed files.
+    error: Option<String>,
+}
+
+/// Modification time and length of a file.
+type FileState = (SystemTime, u64);
+
+fn state(file: &Path) -> Option<FileState> {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+impl FollowedAccess {
+    /// Reads the configuration file, its certificate and its key.
+    pub(super) fn open(file: Option<&Path>) -> Result<FollowedAccess, BenchError> {
+        let current = match file {
+            Some(file) => CurrentAccess::read(file)?,
+            None => CurrentAccess { access: Arc::default(), files: Vec::new(), error: None },
+        };
+        Ok(FollowedAccess { file: file.map(Path::to_owned), current: Mutex::new(current) })
+    }
+
+    /// Returns the rules. Files that have changed are read again; if that fails, the earlier rules stay.
+    pub(super) fn current(&self) -> Arc<ScrapeAccess> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = current.error.is_some() || current.files.iter().any(|(file, before)| state(file) != *before);
+        if let Some(file) = self.file.as_deref().filter(|_| is_new) {
+            match CurrentAccess::read(file) {
+                Ok(read) => {
+                    tracing::info!(file = %file.display(), "the access to the metrics was read again");
+                    *current = read;
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    if current.error.as_ref() != Some(&error) {
+                        tracing::warn!("the access to the metrics stays as it was: {error}");
+                    }
+                    current.error = Some(error);
+                }
+            }
+        }
+        Arc::clone(&current.access)
+    }
+}
+
+impl CurrentAccess {
+    fn read(file: &Path) -> Result<CurrentAccess, BenchError> {
+        // A change during the reading is then a later change.
+        let config = (file.to_owned(), state(file));
+        let settings = WebConfig::read(file)?;
+        let mut files: Vec<_> = settings.files().map(|file| (file.to_owned(), state(file))).collect();
+        files.push(config);
+        Ok(CurrentAccess { access: Arc::new(ScrapeAccess::new(settings)?), files, error: None })
+    }
+}
+
+/// Returns the directories of a configuration file, its certificate and its key. Renewed files appear in them.
+pub(crate) fn directories(file: &Path) -> Vec<PathBuf> {
+    let settings = WebConfig::read(file).ok();
+    let files = settings.iter().flat_map(WebConfig::files).chain([file]);
+    let behind = files.flat_map(|file| [Some(file.to_owned()), std::fs::canonicalize(file).ok()]).flatten();
+    behind
+        .filter_map(|file| Some(file.parent()?.to_owned()))
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .collect()
+}
+
 /// Access rules of the metrics. By default, everyone may read them, without encryption.
 #[derive(Default)]
 pub(super) struct ScrapeAccess {
@@ -39,17 +117,12 @@ pub(super) struct ScrapeAccess {
 }
 
 impl ScrapeAccess {
-    /// Reads a configuration file, the certificate and the key.
+    /// Reads the certificate and the key.
     ///
     /// # Errors
-    /// A file can't be read, a key of the configuration is unknown or missing, or the private key belongs to another
-    /// certificate.
-    pub(super) fn read(file: &Path) -> Result<ScrapeAccess, BenchError> {
-        let text = std::fs::read_to_string(file).map_err(BenchError::file("read", file))?;
-        let wrong = |why: String| BenchError::Unavailable(format!("{}: {why}", file.display()));
-        let settings = WebConfig::parse(&text).map_err(wrong)?;
-        let folder = file.parent().unwrap_or(Path::new(""));
-        let tls = settings.tls.map(|(certificate, key)| acceptor(&folder.join(certificate), &folder.join(key)));
+    /// A file can't be read, or the private key belongs to another certificate.
+    fn new(settings: WebConfig) -> Result<ScrapeAccess, BenchError> {
+        let tls = settings.tls.map(|(certificate, key)| acceptor(&certificate, &key));
         Ok(ScrapeAccess { tls: tls.transpose()?, passwords: settings.users.map(Passwords::new) })
     }
 }
@@ -64,6 +137,24 @@ struct WebConfig {
 }
 
 impl WebConfig {
+    /// Reads a configuration file. Its file names are relative to it.
+    ///
+    /// # Errors
+    /// The file can't be read, or a key is unknown or missing.
+    fn read(file: &Path) -> Result<WebConfig, BenchError> {
+        let text = std::fs::read_to_string(file).map_err(BenchError::file("read", file))?;
+        let wrong = |why: String| BenchError::Unavailable(format!("{}: {why}", file.display()));
+        let settings = WebConfig::parse(&text).map_err(wrong)?;
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let tls = settings.tls.map(|(certificate, key)| (folder.join(certificate), folder.join(key)));
+        Ok(WebConfig { tls, ..settings })
+    }
+
+    /// Returns the certificate and the key.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        self.tls.iter().flat_map(|(certificate, key)| [certificate.as_path(), key])
+    }
+
     fn parse(text: &str) -> Result<WebConfig, String> {
         let documents = Yaml::load_from_str(text).map_err(|error| format!("not YAML: {error}"))?;
         let whole = match &documents[..] {

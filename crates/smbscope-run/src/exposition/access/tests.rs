@@ -100,7 +100,7 @@ fn errors_of_the_start_are_one_line_with_the_file() {
         let error = configured(&folder, &text).expect_err("it is refused").to_string();
         assert!(error.contains(expected) && !error.contains('\n'), "{certificate} {key}: {error}");
     }
-    let error = ScrapeAccess::read(&folder.path().join("none.yml")).err().expect("it is missing").to_string();
+    let error = FollowedAccess::open(Some(&folder.path().join("none.yml"))).err().expect("it is missing").to_string();
     assert!(error.starts_with("cannot read ") && error.contains("none.yml"), "{error}");
 }
 
@@ -176,4 +176,62 @@ fn the_end_does_not_wait_for_the_check_of_a_password() {
     let begun = Instant::now();
     drop(endpoint);
     assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+}
+
+/// The hash of another password takes effect with the next scrape. A mistake changes nothing until it is mended.
+#[test]
+fn changed_files_are_read_again_and_a_mistake_in_them_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let hash = |password: &str| bcrypt::hash(password, 4).expect("a hash");
+    let configure = |text: &str| std::fs::write(folder.path().join("web.yml"), text).expect("it is written");
+    let endpoint = configured(&folder, &format!("basic_auth_users: {{ann: {}}}", hash("old"))).expect("it is complete");
+    let accepts = |password: &str| scrape(&endpoint, &format!("ann:{password}")).starts_with("HTTP/1.1 200");
+    assert!(accepts("old") && !accepts("new"));
+    // Another length, because the file system's clock may be coarse.
+    configure(&format!("basic_auth_users: {{ann: {}, bob: {HASH}}}", hash("new")));
+    assert!(accepts("new") && !accepts("old"));
+    configure("basic_auth_users: {");
+    assert!(accepts("new"));
+    configure(&format!("basic_auth_users: {{ann: {}}}", hash("old")));
+    assert!(accepts("old") && !accepts("new"));
+}
+
+/// A certificate is replaced before its key, as by a renewal.
+#[test]
+fn a_renewed_certificate_needs_no_restart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    if !skip::has("curl") || !certify(&folder, "a") || !certify(&folder, "b") {
+        return;
+    }
+    let endpoint = configured(&folder, "tls_server_config: {cert_file: a.crt, key_file: a.key}").expect("complete");
+    let url = format!("https://{}/metrics", endpoint.address());
+    let trusts = |name: &str| {
+        let authority = folder.path().join(name).display().to_string();
+        run("curl", &["-sS", "--max-time", "30", "--noproxy", "*", "--cacert", &authority, &url]).0
+    };
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(folder.path().join(from), folder.path().join(to)).expect("it is copied");
+    };
+    copy("a.crt", "old.crt");
+    assert!(trusts("old.crt") && !trusts("b.crt"));
+    copy("b.crt", "a.crt");
+    assert!(trusts("old.crt"), "without the new key, the old certificate stays");
+    copy("b.key", "a.key");
+    assert!(trusts("b.crt") && !trusts("old.crt"));
+}
+
+#[test]
+fn the_sandbox_knows_where_renewed_files_appear() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().canonicalize().expect("it exists").join(name);
+    for name in ["archive", "live"] {
+        std::fs::create_dir(path(name)).expect("it is made");
+    }
+    std::fs::write(path("archive/1.crt"), "").expect("it is written");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../archive/1.crt", path("live/a.crt")).expect("it is made");
+    let text = "tls_server_config: {cert_file: live/a.crt, key_file: live/a.key}";
+    std::fs::write(path("web.yml"), text).expect("it is written");
+    let found = directories(&path("web.yml"));
+    assert!(["archive", "live", ""].iter().all(|name| found.contains(&path(name).components().collect())), "{found:?}");
 }
