@@ -378,6 +378,27 @@ fn a_watch_whose_capture_program_ends_fails() {
     assert!(said.contains("tcpdump ended: ") || said.contains("dumpcap ended: "), "{said}");
 }
 
+/// The kernel can't filter by VLAN there, and the filter does without.
+#[test]
+fn all_interfaces_are_watched_at_once() {
+    if !rustix::process::geteuid().is_root() {
+        return skip::unable("only root may capture on all interfaces");
+    }
+    let directory = directory("watch_any");
+    let packets = std::thread::spawn(|| {
+        for _ in 0..80 {
+            let _ = std::net::TcpStream::connect(("127.0.0.1", 1));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let said = watch(&directory, &["-i", "any", "--port", "1", "--duration", "2s", "-o", "report.json", "--quiet"]);
+    packets.join().expect("it ends");
+    if said.err.contains("neither tcpdump nor dumpcap is installed") {
+        return skip::missing("tcpdump is not installed");
+    }
+    assert!(!said.err.contains("cannot capture") && !said.err.contains("no packets"), "{}", said.err);
+}
+
 /// Loads a private server while it is watched. `$S` is smbscope.
 const LOADED: &str = r#"
 "$S" watch -i lo --port "$SMBSCOPE_LAB_PORT" --duration 12s --ring ring --quiet -o watch.json 2>watch.err &

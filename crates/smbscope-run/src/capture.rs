@@ -412,8 +412,10 @@ fn device_of(route: &str) -> Option<&str> {
 /// Extracts the reason of a failure from the program's output: the first line about permissions, otherwise the first
 /// one with the program's name, otherwise the last one.
 pub(crate) fn reason(name: &str, said: &str) -> String {
-    // Every capture of tcpdump begins with the interface.
-    let is_reason = |line: &&str| !line.is_empty() && !line.contains("listening on ");
+    // Captures of tcpdump begin with the interface, and some with its data link type.
+    let is_reason = |line: &&str| {
+        !line.is_empty() && ["listening on ", "data link type "].into_iter().all(|begin| !line.contains(begin))
+    };
     let lines = || said.lines().map(str::trim).filter(is_reason);
     let own = format!("{name}: ");
     let found = lines()
@@ -541,6 +543,8 @@ mod tests {
         let gone = "tcpdump: listening on eth1, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n\
                     tcpdump: pcap_loop: The interface disappeared\n0 packets captured\n";
         assert_eq!(reason("tcpdump", gone), "pcap_loop: The interface disappeared");
+        let any = "tcpdump: data link type LINUX_SLL2\ntcpdump: no VLAN support for Linux cooked v2\n";
+        assert_eq!(reason("tcpdump", any), "no VLAN support for Linux cooked v2");
         assert_eq!(reason("tcpdump", "\n"), "it said nothing");
     }
 

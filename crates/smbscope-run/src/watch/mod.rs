@@ -222,16 +222,14 @@ impl RunningRing {
     }
 }
 
-/// The kernel's filter: SMB by its ports, and the tunnels in which it travels. All of it twice, since a VLAN tag moves
-/// the headers.
+/// Returns the kernel's filter: SMB by its ports, and the tunnels in which it travels.
 fn filter(options: &WatchOptions) -> String {
     let ports = if options.reading.ports.is_empty() { &[445, 139][..] } else { &options.reading.ports };
     let mut parts: Vec<String> = ports.iter().map(|port| format!("tcp port {port}")).collect();
     // VXLAN, GENEVE; GRE and IP in IP.
     parts.extend(["udp port 4789", "udp port 6081", "ip proto 47", "ip proto 4"].map(str::to_owned));
     parts.extend(options.reading.tunnels.tunnel_ports.iter().map(|tunnel| format!("udp port {}", tunnel.port)));
-    let all = parts.join(" or ");
-    format!("{all} or (vlan and ({all}))")
+    parts.join(" or ")
 }
 
 /// A file that another program still writes: its end is waited for.
@@ -258,10 +256,13 @@ struct CaptureStream {
 impl CaptureStream {
     fn begin(interface: &str, snap_length: u32, filter: &str) -> Result<CaptureStream, String> {
         environment::captures()?;
+        // A VLAN tag moves the headers, so that the filter has to hold for both places.
+        let with_vlans = format!("{filter} or (vlan and ({filter}))");
         let mut reasons = Vec::new();
         for program in CaptureProgram::ALL {
             let Some(path) = on_path(program.name()) else { continue };
-            match CaptureStream::start(program, &path, interface, snap_length, filter) {
+            let start = |filter| CaptureStream::start(program, &path, interface, snap_length, filter);
+            match start(&with_vlans).or_else(|why| if is_about_vlans(&why) { start(filter) } else { Err(why) }) {
                 Ok(stream) => return Ok(stream),
                 Err(why) => reasons.push(why),
             }
@@ -333,6 +334,11 @@ impl Drop for CaptureStream {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Returns true if a filter names VLANs, and the interface has none: `any`, and tunnels without Ethernet headers.
+fn is_about_vlans(why: &str) -> bool {
+    why.contains("no VLAN support") || why.contains("Invalid capture filter")
 }
 
 fn listen(stderr: ChildStderr, said: &Mutex<String>) {
