@@ -18,7 +18,7 @@ pub(crate) enum ExplorerStart {
 }
 
 impl ExplorerStart {
-    pub(crate) fn of(arguments: &[OsString]) -> ExplorerStart {
+    pub(crate) fn from_arguments(arguments: &[OsString]) -> ExplorerStart {
         let [first, ..] = arguments else { return ExplorerStart::Explain };
         if !arguments.iter().all(|argument| Path::new(argument).is_file()) {
             return ExplorerStart::Command;
@@ -48,13 +48,13 @@ mod tests {
         let arguments: Vec<OsString> = files.iter().map(|file| file.clone().into()).collect();
         let page = folder.path().join("a b.pcap.zst.html");
         let expected = ["analyze".into(), "-o".into(), page.clone().into(), arguments[0].clone(), arguments[1].clone()];
-        let start = ExplorerStart::of(&arguments);
+        let start = ExplorerStart::from_arguments(&arguments);
         assert_eq!(start, ExplorerStart::Analyze { arguments: expected.to_vec(), page });
     }
 
     #[test]
     fn commands_are_left_alone_and_nothing_is_explained() {
-        assert_eq!(ExplorerStart::of(&[]), ExplorerStart::Explain);
-        assert_eq!(ExplorerStart::of(&["analyze".into(), "no such file".into()]), ExplorerStart::Command);
+        assert_eq!(ExplorerStart::from_arguments(&[]), ExplorerStart::Explain);
+        assert_eq!(ExplorerStart::from_arguments(&["analyze".into(), "no such file".into()]), ExplorerStart::Command);
     }
 }

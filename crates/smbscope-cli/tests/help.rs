@@ -100,6 +100,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("DURATION", ""),
     ("END", ""),
     ("EXPR", ""),
+    ("FACTOR", "factor"),
     ("FIELD,...", ""),
     ("FIGURE", ""),
     ("FILE", ""),

@@ -4,10 +4,11 @@
 //! outstanding requests, including hidden ones: the position of a gap and the acknowledgments of both sides place it
 //! between frames, and its size limits the number of messages in it. If that leaves several possibilities, the next
 //! moment at which all requests seem to be answered is assumed idle, and pairs are held back until sizes confirm it
-//! ([`pairs`]). If several requests are outstanding together, none is timed.
+//! ([`doubt`]). If several requests are outstanding together, none is timed.
 //!
 //! A pair is final when the client continues and the server has sent nothing in between: the response was not interim.
 
+mod doubt;
 mod pairs;
 pub(crate) mod sizes;
 
@@ -15,7 +16,7 @@ use crate::frame::{Frame, Losses};
 use crate::ledger::{Ledger, Opening};
 use crate::pending::{Causality, PendingExchange};
 use crate::unseen::EncryptedMissing;
-use pairs::{Doubt, Habits, Suspects};
+use doubt::{Doubt, Habits, Suspects};
 use sizes::Nonces;
 use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Timestamp};
 use smbscope_wire::smb2::Nonce;

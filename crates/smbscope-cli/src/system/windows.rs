@@ -90,7 +90,7 @@ pub(crate) fn in_window(arguments: Vec<OsString>, run: impl FnOnce(Vec<OsString>
     if !has_own_window() {
         return run(arguments);
     }
-    let status = match ExplorerStart::of(&arguments) {
+    let status = match ExplorerStart::from_arguments(&arguments) {
         ExplorerStart::Command => return run(arguments),
         ExplorerStart::Explain => {
             INTRODUCTION.lines().for_each(terminal::line);
