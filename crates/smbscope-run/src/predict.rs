@@ -314,7 +314,7 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
             (_, Some(predicted), Some(measured)) if measured.is_within(predicted) => ProofVerdict::Holds,
             (_, Some(predicted), Some(measured)) => {
                 let miss = (measured.best - predicted.high).0.max((predicted.low - measured.best).0);
-                ProofVerdict::Misses { why: failed_assumption(as_captured, &condition.replays, miss) }
+                ProofVerdict::Misses { why: failed_assumption(change, as_captured, &condition.replays, miss) }
             }
             _ => ProofVerdict::NotMade { why: "nothing is predicted for the replay".to_owned() },
         };
@@ -356,7 +356,7 @@ fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedD
 }
 
 /// Names the assumption that the changed replays contradict, if that is enough to explain the miss.
-fn failed_assumption(as_captured: &[Replay], changed: &[Replay], miss: i64) -> String {
+fn failed_assumption(change: &Scenario, as_captured: &[Replay], changed: &[Replay], miss: i64) -> String {
     let middle = |replays: &[Replay], of: fn(&ReplayShape) -> i64| {
         let mut values: Vec<i64> = replays.iter().map(|replay| of(&replay.shape)).collect();
         values.sort_unstable();
@@ -366,27 +366,34 @@ fn failed_assumption(as_captured: &[Replay], changed: &[Replay], miss: i64) -> S
     if retransmitted(changed) > retransmitted(as_captured) {
         return format!("packets were lost: {} segments were sent again", retransmitted(changed));
     }
+    let server = middle(as_captured, |shape| shape.server);
+    let expected = (server as f64 * change.server.unwrap_or(1.0)) as i64 + additional(change, as_captured);
     let moved = [
+        ("the server", server, expected, middle(changed, |shape| shape.server)),
         (
-            "the server's time did not stay as it was",
-            middle(as_captured, |shape| shape.server),
-            middle(changed, |shape| shape.server),
-        ),
-        (
-            "the client's own time between commands did not stay as it was",
+            "the client between commands",
+            middle(as_captured, |shape| shape.own),
             middle(as_captured, |shape| shape.own),
             middle(changed, |shape| shape.own),
         ),
     ];
-    let changed = moved.into_iter().filter(|(_, before, after)| (after - before).abs() * 2 >= miss);
-    match changed.max_by_key(|(_, before, after)| (after - before).abs()) {
-        Some((what, before, after)) => {
-            let [before, after] = [before, after].map(|time| smbscope_report::span(Nanos(time)));
-            format!("{what}: {before} became {after} in all")
+    let changed = moved.into_iter().filter(|(_, _, expected, after)| (after - expected).abs() * 2 >= miss);
+    match changed.max_by_key(|(_, _, expected, after)| (after - expected).abs()) {
+        Some((what, before, expected, after)) => {
+            let [taken, predicted, after] = [before, expected, after].map(|time| smbscope_report::span(Nanos(time)));
+            let predicted = if expected == before { "as much".to_owned() } else { predicted };
+            format!("{what} took {after} in all, after {taken} as captured, and {predicted} was predicted")
         }
         None => "server and client took as long as before, so the order of the commands or the model of TCP is wrong"
             .to_owned(),
     }
+}
+
+/// Returns the time that the change adds to the server's time of all commands.
+fn additional(change: &Scenario, replays: &[Replay]) -> i64 {
+    let commands = replays.first().map_or(&[][..], |replay| &replay.exchanges);
+    let of_group = |group: CommandGroup| commands.iter().filter(|command| command.group == group).count() as i64;
+    change.slower.iter().map(|(group, Nanos(time))| of_group(*group).saturating_mul(*time)).sum()
 }
 
 #[cfg(test)]

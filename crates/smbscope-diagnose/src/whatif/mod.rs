@@ -127,7 +127,11 @@ impl Scenario {
     pub fn assumptions(&self) -> Vec<&'static str> {
         let all = [
             (true, "Each command waits for its predecessors on its connection or in its thread, as in the capture."),
-            (true, "No packet is lost, and the client's own time between commands stays as it is, within 10%."),
+            (
+                true,
+                "No packet is lost. The client's own time between commands, and transfers at an unchanged speed, stay as \
+                 they are, within 10%.",
+            ),
             (
                 self.round_trip.is_some(),
                 "TCP slow start and the receive window limit transfers; the bandwidth stays as it is.",

@@ -29,7 +29,7 @@ pub(super) struct Assumptions {
 
 /// Share of a round trip over which senders spread a window: unpaced, and by Linux's `tcp_pacing_*_ratio` (200%, 120%).
 const PACING: [f64; 3] = [0.0, 0.5, 0.83];
-/// Variation of client and server time between repetitions of a job.
+/// Variation of client time, server time and unchanged transfers between repetitions of a job.
 const REPEATED: [f64; 2] = [0.9, 1.1];
 /// Upper variation for hosts that become busy because they wait less.
 const BUSIER: f64 = 1.25;
@@ -463,6 +463,7 @@ impl<'a> Simulation<'a> {
         let MeasuredTransfer { first, last, bytes } = measured(node, direction);
         let flow = self.played[at].flow.unwrap_or(node.flow);
         let (paths, tcp) = (self.paths, self.conditions.assumptions.tcp);
+        let as_captured = self.own(last - first);
         let sender = self.senders[direction].entry(flow).or_insert_with(|| sender(flow, paths, direction, tcp));
         let small = bytes as f64 <= SEGMENT;
         let scenario = self.conditions.scenario;
@@ -479,7 +480,7 @@ impl<'a> Simulation<'a> {
                 let byte = byte.max(link.map_or(0.0, |link| link * (1.0 + HEADERS / SEGMENT)));
                 sender.transfer(ready, bytes, TransferLimits { byte, trip: (trip * trips) as i64 }).1
             }
-            _ => begin.saturating_add(last - first),
+            _ => begin.saturating_add(as_captured),
         };
         let end = match link {
             Some(link) if node.key.is_some() => {

@@ -3,20 +3,25 @@
 
 use super::pace::ServerPace;
 use crate::{LabServerSettings, LinkDirection};
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+use nix::sys::time::TimeSpec;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::io::{self, ErrorKind, IoSliceMut, PipeReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroU64;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Maximum bytes in flight per direction of a connection; more stays with the sender.
 const ROOM: usize = 16 << 20;
 /// Time by which the link accepts bytes early, so that it is not idle while a thread wakes up.
 const AHEAD: Duration = Duration::from_millis(1);
 const PIECE_MAX: usize = 64 << 10;
+/// Longest time for which the kernel may have kept bytes that are read.
+const LATEST_READ: Duration = Duration::from_secs(1);
 /// Payload of an Ethernet frame.
 const PIECE_MIN: usize = 1460;
 
@@ -224,6 +229,7 @@ impl Relay {
         if pace.is_some() {
             // A thread usually wakes up to 50 µs late, and that is as long as a fast server takes.
             rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+            setsockopt(&sockets[0], ReceiveTimestampns, &true)?;
         }
         Ok(Relay { sockets, lanes, carriers, pace, closed: [false; 2], buffer: Vec::new() })
     }
@@ -261,20 +267,25 @@ impl Relay {
         }
         let mut carrier = self.carriers[side].as_deref().map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
         self.buffer.resize(DelayLine::piece(carrier.as_deref()), 0);
-        match (&self.sockets[side]).read(&mut self.buffer) {
-            Ok(0) => {
+        let is_request = side == 0 && self.pace.is_some();
+        let read = match is_request {
+            true => read_with_arrival(&self.sockets[side], &mut self.buffer, now),
+            false => (&self.sockets[side]).read(&mut self.buffer).map(|length| (length, now)),
+        };
+        match read {
+            Ok((0, _)) => {
                 if let Some(pace) = self.pace.as_mut().filter(|_| side == 1) {
                     self.lanes[side].push(now, &pace.rest());
                 }
                 self.lanes[side].finish(now);
             }
-            Ok(length) => {
+            Ok((length, arrived)) => {
                 let left = carrier.as_mut().map_or(now, |carrier| carrier.take(now, length));
                 let data = &self.buffer[..length];
                 match &mut self.pace {
                     Some(pace) if side == 1 => pace.answers(left, data),
                     Some(pace) => {
-                        pace.asks(now, data);
+                        pace.asks(arrived, data);
                         self.lanes[side].push(left, data);
                     }
                     None => self.lanes[side].push(left, data),
@@ -357,6 +368,24 @@ impl Relay {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Reads bytes, and returns when the last of them had come according to the kernel: for a client, the server's time
+/// begins then, and not when this thread has woken up.
+fn read_with_arrival(socket: &TcpStream, buffer: &mut [u8], now: Instant) -> io::Result<(usize, Instant)> {
+    let mut space = nix::cmsg_space!(TimeSpec);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let received = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())?;
+    let stamp = received.cmsgs().ok().and_then(|mut messages| {
+        messages.find_map(|message| match message {
+            ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp)),
+            _ => None,
+        })
+    });
+    let ago = stamp.and_then(|stamp| SystemTime::UNIX_EPOCH.elapsed().ok()?.checked_sub(stamp));
+    // A step of the clock is no waiting time.
+    let ago = ago.filter(|ago| *ago < LATEST_READ).unwrap_or_default();
+    Ok((received.bytes, now.checked_sub(ago).unwrap_or(now)))
 }
 
 fn is_no_failure(error: &io::Error) -> bool {
