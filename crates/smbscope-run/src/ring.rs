@@ -150,7 +150,7 @@ pub fn keep(
     observe: &mut dyn FnMut(&CaptureSet),
     notify: &(dyn Fn(&RingEvent) + Sync),
 ) -> io::Result<RingSummary> {
-    let _ended = EndedRing(progress);
+    let _guard = RingEndGuard(progress);
     let ring = Ring::open(limits.clone(), options.comment(), Arc::clone(progress))?;
     let shared = SharedRing { ring: Mutex::new(ring), notify };
     let slim = thread::scope(|scope| {
@@ -171,9 +171,9 @@ pub fn keep(
 }
 
 /// Tells those who wait for packets that no more come, however the ring ends.
-struct EndedRing<'p>(&'p RingProgress);
+struct RingEndGuard<'p>(&'p RingProgress);
 
-impl Drop for EndedRing<'_> {
+impl Drop for RingEndGuard<'_> {
     fn drop(&mut self) {
         self.0.ended.store(true, Ordering::Release);
     }

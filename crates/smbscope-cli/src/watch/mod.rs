@@ -24,7 +24,7 @@ use smbscope_report::{Report, html};
 use smbscope_run::WatchedServer;
 use smbscope_run::analysis::AnalysisError;
 use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
-use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
+use smbscope_run::exposition::{self, MetricsEndpoint, MetricsRegistry};
 use smbscope_run::files::Sources;
 use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, WatchFormat, WatchOptions};
 use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture, sandbox};
@@ -45,7 +45,9 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let read = options.file.iter().filter(|file| file.as_os_str() != "-").chain(&options.thresholds);
     let read = read.chain(&options.metrics.metrics_config);
     read.chain(options.reading.decryption.files()).for_each(|file| sources.add(file));
-    sandbox::prepare(options, shows_display(options));
+    // Certificates and passwords are read again when they change.
+    let read_later = options.metrics.metrics_config.as_deref().map(exposition::directories_of).unwrap_or_default();
+    sandbox::prepare(options, &read_later, shows_display(options));
     let mut output = Output::open(options.output.as_deref(), &sources)?;
     let registry = MetricsRegistry::new();
     let endpoint = MetricsEndpoint::open(&options.metrics, &registry)?;

@@ -4,10 +4,14 @@
 //! *task* is the part of a lane between two points at which it holds no file open. Lanes that take their files from one
 //! list form a *pool* (`pools`): whichever worker is free first takes the next file. `waits` finds the dependencies.
 
-use super::protocol::Elsewhere;
 use super::{EpisodeExchangeKey, FlowPaths, key};
 use crate::classify::{is_close, is_open};
-use smbscope_model::{Command, CommandGroup, Dialect, Exchange, FileId, FlowId, Nanos, Protocol, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, Dialect, Exchange, FileId, FlowId, Nanos, Protocol, Subcommand, Timestamp,
+};
+use smbscope_wire::names::Trans2;
+use smbscope_wire::smb1::Smb1Command;
+use smbscope_wire::smb2::Smb2Command;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -24,6 +28,34 @@ pub(super) struct Dependency {
     pub(super) on: usize,
     pub(super) event: DependencyEvent,
     pub(super) lag: i64,
+}
+
+/// Counterpart of a command in another dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Elsewhere {
+    #[default]
+    Alike,
+    /// Names a path, where SMB2 needs an open file.
+    ByPath,
+    /// Begins a listing by its path.
+    ListsPath,
+    ConnectsTree,
+}
+
+impl Elsewhere {
+    pub(super) fn from_exchange(exchange: &Exchange) -> Elsewhere {
+        // One that fails ends with the open.
+        let succeeded = exchange.status.is_some_and(|status| !status.is_error());
+        let is_by_path = exchange.path.is_some() && exchange.file_id.is_none() && !is_open(exchange);
+        match (exchange.command, exchange.subcommand) {
+            (Command::Smb1(Smb1Command::TREE_CONNECT_ANDX | Smb1Command::TREE_CONNECT), _)
+            | (Command::Smb2(Smb2Command::TREE_CONNECT), _) => Elsewhere::ConnectsTree,
+            (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2))) if succeeded => Elsewhere::ListsPath,
+            (_, Some(Subcommand::Trans2(Trans2::FIND_NEXT2))) => Elsewhere::Alike,
+            (Command::Smb1(_), _) if is_by_path && succeeded => Elsewhere::ByPath,
+            _ => Elsewhere::Alike,
+        }
+    }
 }
 
 /// Command, or handshake of a connection. Times are in ns, relative to the first request.
@@ -115,10 +147,14 @@ pub fn threads(exchanges: &[Exchange]) -> Vec<Option<ThreadPlace>> {
     for (node, origin) in graph.nodes.iter().zip(&origins) {
         let next = numbers.len();
         let thread = *numbers.entry(node.lane).or_insert(next);
-        let of_others = node.dependencies.iter().filter(|dependency| {
-            dependency.event == DependencyEvent::Ended && graph.nodes[dependency.on].lane != node.lane
+        let of_others = node.dependencies.iter().filter(|dependency| graph.nodes[dependency.on].lane != node.lane);
+        let ended = of_others.filter_map(|dependency| match dependency.event {
+            DependencyEvent::Ended => Some(dependency.on),
+            // It waited for the same as the other.
+            DependencyEvent::Started => graph.ended_before(dependency.on),
+            DependencyEvent::Sent => None,
         });
-        let after = of_others.filter_map(|dependency| origins[dependency.on]).collect();
+        let after = ended.filter_map(|on| origins[on]).collect();
         if let Some(origin) = origin {
             places[*origin] = Some(ThreadPlace { thread, pooled: pooled.get(&node.task).copied(), after });
         }
@@ -151,6 +187,13 @@ impl Graph {
         graph.find_tasks();
         graph.find_pools(exchanges, &origins);
         Some((graph, origins))
+    }
+
+    /// Returns the command of the same lane that ended last before this one began.
+    fn ended_before(&self, at: usize) -> Option<usize> {
+        let of_lane = self.lanes[self.nodes[at].lane].nodes.iter().copied();
+        let ended = of_lane.filter(|before| *before != at && self.nodes[*before].end <= self.nodes[at].start);
+        ended.max_by_key(|before| (self.nodes[*before].end, *before))
     }
 
     /// Returns the connection on which a lane sends a command. The command may come from another lane's task.

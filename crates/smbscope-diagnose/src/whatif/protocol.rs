@@ -4,12 +4,8 @@
 //! otherwise. SMB 3.0 and 3.0.2 validate the negotiation of each tree connect (MS-SMB2 3.2.5.5).
 
 use super::Scenario;
-use super::graph::{CommandNode, Graph};
-use crate::classify::is_open;
-use smbscope_model::{Command, Dialect, Exchange, Protocol, Subcommand};
-use smbscope_wire::names::Trans2;
-use smbscope_wire::smb1::Smb1Command;
-use smbscope_wire::smb2::Smb2Command;
+use super::graph::{CommandNode, Elsewhere, Graph};
+use smbscope_model::{Dialect, Protocol};
 
 /// The value for a duration's lower bound, its best estimate, or its upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,33 +25,7 @@ impl Bound {
     }
 }
 
-/// Counterpart of a command in another dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Elsewhere {
-    #[default]
-    Alike,
-    /// Names a path, where SMB2 needs an open file.
-    ByPath,
-    /// Begins a listing by its path.
-    ListsPath,
-    ConnectsTree,
-}
-
 impl Elsewhere {
-    pub(super) fn from_exchange(exchange: &Exchange) -> Elsewhere {
-        // One that fails ends with the open.
-        let succeeded = exchange.status.is_some_and(|status| !status.is_error());
-        let is_by_path = exchange.path.is_some() && exchange.file_id.is_none() && !is_open(exchange);
-        match (exchange.command, exchange.subcommand) {
-            (Command::Smb1(Smb1Command::TREE_CONNECT_ANDX | Smb1Command::TREE_CONNECT), _)
-            | (Command::Smb2(Smb2Command::TREE_CONNECT), _) => Elsewhere::ConnectsTree,
-            (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2))) if succeeded => Elsewhere::ListsPath,
-            (_, Some(Subcommand::Trans2(Trans2::FIND_NEXT2))) => Elsewhere::Alike,
-            (Command::Smb1(_), _) if is_by_path && succeeded => Elsewhere::ByPath,
-            _ => Elsewhere::Alike,
-        }
-    }
-
     /// Returns additional round trips and additional commands.
     fn additional(self, from: Dialect, to: Dialect, bound: Bound) -> (f64, i64) {
         let validates = |dialect| matches!(dialect, Dialect::Smb2(0x0300 | 0x0302));

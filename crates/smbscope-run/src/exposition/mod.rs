@@ -11,7 +11,7 @@ mod http;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use access::directories;
+pub use access::directories_of;
 pub use families::{MetricFamily, families};
 pub use figures::{
     MetricsRecorder, MetricsRegistry, ObservedFigures, PacketDrops, RESPONSE_TIME_BOUNDS_NS, SERVERS_LABELLED_MAX,

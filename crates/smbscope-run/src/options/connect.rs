@@ -257,7 +257,7 @@ pub struct LabServerOptions {
         help_heading = "Impairments")]
     pub cpu_load: Option<u8>,
 
-    /// Multiply the server's time for each command by this factor, from 1x: 2x is a server half as fast. [default: 1x]
+    /// Make the server slower by this factor: with 2x, it takes twice as long for each command. [default: 1x]
     ///
     /// A proxy that terminates TCP holds the responses back. It takes some time of its own, even with 1x.
     #[arg(long, value_name = "FACTOR", value_parser = parse_server_time, help_heading = "Impairments")]

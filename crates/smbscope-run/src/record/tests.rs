@@ -159,7 +159,8 @@ fn threads_of_a_client_run_beside_each_other_and_wait_for_each_other() {
     let recorded = recorded(&exchanges, None).unwrap().recorded;
     assert_eq!((recorded.clients.len(), recorded.commands, recorded.not_replayed.len()), (1, 7, 0));
     let threads = &recorded.clients[0].threads;
-    let expected = "Await 1 2 SUCCESS\nCreate \"\\b\" 0x120089 0x7 1 0x40 0x80 3 SUCCESS\nSleep 1000 SUCCESS\n\
+    // It begins 3 ms after the listing, as the first file 2 ms after.
+    let expected = "Await 1 1 SUCCESS\nSleep 3000 SUCCESS\nCreate \"\\b\" 0x120089 0x7 1 0x40 0x80 3 SUCCESS\nSleep 1000 SUCCESS\n\
                     ReadX 3 0 100 100 SUCCESS\nSleep 1000 SUCCESS\nClose 3 SUCCESS\n";
     assert_eq!((threads.len(), threads[1].as_str()), (2, expected));
     // Which is a workload: with its own session for each thread.

@@ -7,7 +7,6 @@
 //! The user stays the same: a ring below `/var/lib` and a report below `/home` have different owners, and both have to
 //! be written until the end.
 
-use crate::exposition;
 use crate::files::directory_behind;
 use crate::options::WatchOptions;
 use landlock::{
@@ -66,9 +65,9 @@ struct Sandbox {
 /// Plans the sandbox of this process. Call it before any thread is started; [`enter_thread`] and opening the capture
 /// apply it.
 ///
-/// `saves_reports` permits new files in the working directory. The command of `--on-cause` gets all rights of the user,
+/// `read_later` are other files and directories to read; `saves_reports` permits new files in the working directory. The command of `--on-cause` gets all rights of the user,
 /// so with one, only capabilities are dropped: commands would inherit the other layers.
-pub fn prepare(options: &WatchOptions, saves_reports: bool) {
+pub fn prepare(options: &WatchOptions, read_later: &[PathBuf], saves_reports: bool) {
     // Opening the capture reports an error of the ring.
     let _ = options.ring.limits();
     let mut writes: Vec<PathBuf> = options.ring.ring.iter().cloned().collect();
@@ -77,8 +76,7 @@ pub fn prepare(options: &WatchOptions, saves_reports: bool) {
     writes.extend(saves_reports.then(|| PathBuf::from(".")));
     let reads = options.file.iter().chain(&options.thresholds).chain(options.reading.decryption.files());
     let mut reads: Vec<PathBuf> = reads.filter(|file| file.as_os_str() != "-").cloned().collect();
-    // Certificates and passwords are read again when they change.
-    reads.extend(options.metrics.metrics_config.iter().flat_map(|file| exposition::directories(file)));
+    reads.extend_from_slice(read_later);
     let is_foreign = reads.iter().chain(&writes).any(|path| belongs_to_another(path));
     let keep = if is_foreign { CapabilitySet::DAC_OVERRIDE } else { CapabilitySet::empty() };
     let may_connect = options.server_metrics.server_metrics.is_some() || options.queries.prometheus.is_some();
@@ -351,7 +349,7 @@ mod tests {
             return skip::unable("this kernel has no Landlock");
         }
         in_new_process("only_the_ring_and_the_report_can_be_written", |folder| {
-            prepare(&options(folder), false);
+            prepare(&options(folder), &[], false);
             let early = thread::spawn({
                 let place = folder.join("early");
                 move || {
@@ -381,7 +379,7 @@ mod tests {
         in_new_process("programs_other_processes_and_the_network_are_out_of_reach", |folder| {
             let parent = getppid().expect("the test that started this one");
             assert_eq!(test_kill_process(parent), Ok(()));
-            prepare(&options(folder), false);
+            prepare(&options(folder), &[], false);
             enter(None);
             let denied = |result: std::io::Result<()>| {
                 assert_eq!(result.map_err(|error| error.raw_os_error()), Err(Some(libc::EPERM)));
@@ -403,7 +401,7 @@ mod tests {
             let port = listener.local_addr().expect("an address").port();
             let server_metrics = format!("http://localhost:{port}/metrics").parse().expect("a URL");
             let server_metrics = crate::options::ServerMetricsOptions { server_metrics: Some(server_metrics) };
-            prepare(&WatchOptions { server_metrics, ..options(folder) }, false);
+            prepare(&WatchOptions { server_metrics, ..options(folder) }, &[], false);
             enter(None);
             std::net::TcpStream::connect(("localhost", port)).expect("found by name, and connected");
             assert!(Command::new("/bin/true").status().is_err());
@@ -417,7 +415,7 @@ mod tests {
         }
         in_new_process("the_capture_program_is_still_asked_and_ended", |folder| {
             let options = options(folder);
-            prepare(&options, false);
+            prepare(&options, &[], false);
             let mut capture = WatchedCapture::open(&options, SlimOptions::default(), |_| {}).expect("tcpdump runs");
             let losses = capture.losses().expect("it counts");
             let begun = Instant::now();
@@ -441,7 +439,7 @@ mod tests {
         }
         in_new_process("commands_get_the_rights_of_root_back", |folder| {
             let before = capabilities(None).expect("capabilities").permitted;
-            prepare(&WatchOptions { on_cause: Some("true".to_owned()), ..options(folder) }, false);
+            prepare(&WatchOptions { on_cause: Some("true".to_owned()), ..options(folder) }, &[], false);
             enter(None);
             assert_eq!(capabilities(None).map(|sets| sets.permitted), Ok(CapabilitySet::empty()));
             let shown = Command::new("grep").args(["CapPrm", "/proc/self/status"]).output().expect("it runs").stdout;

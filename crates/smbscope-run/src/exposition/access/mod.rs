@@ -99,7 +99,7 @@ impl CurrentAccess {
 }
 
 /// Returns the directories of a configuration file, its certificate and its key. Renewed files appear in them.
-pub(crate) fn directories(file: &Path) -> Vec<PathBuf> {
+pub fn directories_of(file: &Path) -> Vec<PathBuf> {
     let settings = WebConfig::read(file).ok();
     let files = settings.iter().flat_map(WebConfig::files).chain([file]);
     let behind = files.flat_map(|file| [Some(file.to_owned()), std::fs::canonicalize(file).ok()]).flatten();

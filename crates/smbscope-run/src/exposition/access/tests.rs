@@ -232,6 +232,6 @@ fn the_sandbox_knows_where_renewed_files_appear() {
     std::os::unix::fs::symlink("../archive/1.crt", path("live/a.crt")).expect("it is made");
     let text = "tls_server_config: {cert_file: live/a.crt, key_file: live/a.key}";
     std::fs::write(path("web.yml"), text).expect("it is written");
-    let found = directories(&path("web.yml"));
+    let found = directories_of(&path("web.yml"));
     assert!(["archive", "live", ""].iter().all(|name| found.contains(&path(name).components().collect())), "{found:?}");
 }
