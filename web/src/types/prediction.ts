@@ -1,6 +1,28 @@
 // Made from schema/smbscope.prediction-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
+ * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
+ */
+export type Protocol = "SMB1" | "SMB2";
+/**
+ * Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ */
+export type GroupName =
+  | "Open/Close"
+  | "Attributes"
+  | "Directory"
+  | "Locking"
+  | "Read"
+  | "Write"
+  | "Session"
+  | "Control"
+  | "Waiting"
+  | "Encrypted";
+/**
+ * Commands of a replay in time order.
+ */
+export type ReplayedCommands = SlowExchange[];
+/**
  * Result of comparing a prediction with its measurement.
  */
 export type ProofVerdict =
@@ -40,6 +62,10 @@ export interface SmbscopePredictionDocument {
    * Number of the episode. Null for the whole capture.
    */
   episode: number | null;
+  /**
+   * Result in one sentence.
+   */
+  headline: string;
   /**
    * Measurement of the predictions in the lab. Null without --prove.
    */
@@ -109,6 +135,7 @@ export interface Proof {
    * Durations as captured. Null if nothing was measured.
    */
   as_captured_ns: MeasuredDuration | null;
+  as_captured_commands: ReplayedCommands;
   /**
    * The changes, in the order of the predictions.
    */
@@ -136,6 +163,48 @@ export interface MeasuredDuration {
   replays: number;
 }
 /**
+ * One of the slowest exchanges, or a command of an episode. Expected waits are excluded.
+ */
+export interface SlowExchange {
+  flow_id: number;
+  client: string;
+  client_port: number;
+  server: string;
+  server_port: number;
+  protocol: Protocol;
+  command: string;
+  subcommand: string | null;
+  group: GroupName;
+  user: string | null;
+  share: string | null;
+  path: string | null;
+  status: string | null;
+  /**
+   * Name of the capture file with the request.
+   */
+  capture: string | null;
+  /**
+   * Name of the capture file with the response, if it is another one.
+   */
+  response_capture: string | null;
+  /**
+   * Packet numbers in that file as in Wireshark, from 1; 0 if not seen.
+   */
+  request_first_packet: number;
+  request_last_packet: number;
+  response_first_packet: number;
+  response_last_packet: number;
+  request_first_ns: number;
+  response_time_ns: number;
+  request_transfer_ns: number | null;
+  service_time_ns: number | null;
+  server_time_ns: number | null;
+  response_transfer_ns: number | null;
+  retransmission_delay_ns: number | null;
+  request_bytes: number;
+  response_bytes: number;
+}
+/**
  * A change with its prediction and its measurement.
  */
 export interface ProvedChange {
@@ -151,6 +220,7 @@ export interface ProvedChange {
    * Measured duration. Null if the change was not made.
    */
   measured_ns: MeasuredDuration | null;
+  commands: ReplayedCommands;
   verdict: ProofVerdict;
 }
 /**

@@ -21,8 +21,8 @@ function replayed(took: number): ProvedChange["commands"] {
 }
 
 export function prediction(): SmbscopePredictionDocument {
-  const measured = (best: number) => ({ low: 0.97 * best, best, high: 1.1 * best, replays: 3 });
-  const predicted = (best: number) => ({ low: 0.9 * best, best, high: 1.12 * best });
+  const measured = (best: number) => ({ low: Math.round(0.97 * best), best, high: Math.round(1.1 * best), replays: 3 });
+  const predicted = (best: number) => ({ low: Math.round(0.9 * best), best, high: Math.round(1.12 * best) });
   return {
     schema: "smbscope.prediction/1",
     generator: { name: "smbscope", version: "0.1.0" },
@@ -108,7 +108,11 @@ export function predictedUsers(): SmbscopePredictionDocument {
     },
     users: numbers.map((users, at) => {
       const best = 1.9 * MS * (1 + (users / 90) ** 2);
-      const bounded = (value: number) => ({ low: 0.6 * value, best: at === last ? null : value, high: 1.8 * value });
+      const bounded = (value: number) => ({
+        low: Math.round(0.6 * value),
+        best: at === last ? null : Math.round(value),
+        high: Math.round(1.8 * value),
+      });
       return {
         users,
         response_time_ns: bounded(best),

@@ -477,7 +477,8 @@ impl<'a> Simulation<'a> {
                     Some(new) => new.0 as f64 * self.conditions.assumptions.trip,
                     None => node.trip.unwrap_or(0) as f64,
                 };
-                let byte = byte.max(link.map_or(0.0, |link| link * (1.0 + HEADERS / SEGMENT)));
+                let byte = byte
+                    .max(link.map_or(0.0, |link| link * (1.0 + HEADERS / SEGMENT) * self.conditions.assumptions.link));
                 sender.transfer(ready, bytes, TransferLimits { byte, trip: (trip * trips) as i64 }).1
             }
             _ => begin.saturating_add(as_captured),
