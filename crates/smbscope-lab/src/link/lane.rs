@@ -383,7 +383,7 @@ fn read_with_arrival(socket: &TcpStream, buffer: &mut [u8], now: Instant) -> io:
         })
     });
     let ago = stamp.and_then(|stamp| SystemTime::UNIX_EPOCH.elapsed().ok()?.checked_sub(stamp));
-    // A step of the clock is no waiting time.
+    // The clock may have been set.
     let ago = ago.filter(|ago| *ago < LATEST_READ).unwrap_or_default();
     Ok((received.bytes, now.checked_sub(ago).unwrap_or(now)))
 }
