@@ -78,7 +78,7 @@ impl WorkloadRecorder {
         if is_full {
             return Err(RecordingError::TooMany);
         }
-        let begin = taken.iter().filter(|taken| is_wanted(taken)).map(|taken| start(taken)).min().unwrap_or_default();
+        let begin = taken.iter().filter(|taken| is_wanted(taken)).map(start).min().unwrap_or_default();
         let mut lines = RecordingBuilder::new(request.key.as_ref(), &taken);
         let clients = by_client(taken).into_iter().filter_map(|commands| lines.client(&commands, begin)).collect();
         let commands = lines.commands();
@@ -118,7 +118,7 @@ fn by_client(taken: Vec<Exchange>) -> Vec<Vec<Exchange>> {
         clients.entry((exchange.endpoints.client.ip(), user)).or_default().push(exchange);
     }
     let mut clients: Vec<Vec<Exchange>> = clients.into_values().collect();
-    clients.sort_by_key(|commands| commands.iter().map(|taken| start(taken)).min());
+    clients.sort_by_key(|commands| commands.iter().map(start).min());
     clients
 }
 
