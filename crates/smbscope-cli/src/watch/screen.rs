@@ -8,7 +8,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
+use ratatui::widgets::{Paragraph, Table, TableState, Wrap};
 use smbscope_model::prose::{clean, time_of_day};
 use smbscope_model::units::short_bytes;
 use smbscope_report::{Report, counted, or_dash, rate};
@@ -96,11 +96,13 @@ pub(super) fn draw(frame: &mut Frame, state: &WatchState, look: Look) {
     let lines = answers.iter().map(|line| 1 + line.width() * 5 / 4 / usize::from(area.width.max(1)));
     let height = (lines.sum::<usize>() as u16).min(area.height / 3);
     let answers = Paragraph::new(answers).wrap(Wrap { trim: true });
+    let titles = titles(state, look);
+    let title_lines = if titles.width() <= usize::from(area.width) { 1 } else { 2 };
     let [top, said, history, tabs, table, help] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(height),
         Constraint::Length(if area.height >= 16 { 4 } else { 0 }),
-        Constraint::Length(1),
+        Constraint::Length(title_lines),
         Constraint::Fill(1),
         Constraint::Length(1),
     ])
@@ -108,12 +110,12 @@ pub(super) fn draw(frame: &mut Frame, state: &WatchState, look: Look) {
     frame.render_widget(Paragraph::new(heading(state, look)), top);
     frame.render_widget(answers, said);
     draw_history(frame, state, history, look);
-    frame.render_widget(Paragraph::new(titles(state, look)), tabs);
+    frame.render_widget(Paragraph::new(titles).wrap(Wrap { trim: true }), tabs);
     match state.client {
         Some(client) => draw_client(frame, state, client, table, look),
         None => draw_table(frame, state, table, look),
     }
-    frame.render_widget(Paragraph::new(last_line(state)).style(look.faint()), help);
+    frame.render_widget(Paragraph::new(last_line(state, area.width)).style(look.faint()), help);
 }
 
 fn heading(state: &WatchState, look: Look) -> Line<'static> {
@@ -170,7 +172,7 @@ fn titles(state: &WatchState, look: Look) -> Line<'static> {
     Line::from(spans.collect::<Vec<_>>())
 }
 
-fn last_line(state: &WatchState) -> String {
+fn last_line(state: &WatchState, width: u16) -> String {
     match (&state.said, state.is_typing) {
         (_, true) => format!("/{}_  Enter keeps the filter, Esc removes it", clean(&state.filter)),
         (Some(said), _) => clean(said),
@@ -182,25 +184,54 @@ fn last_line(state: &WatchState) -> String {
                 "" => String::new(),
                 filter => format!("  only: {}", clean(filter)),
             };
-            format!(
-                "letter or Tab: table{open}  o: {order}  /: filter  space: freeze  k: mark  w: report  q: end{filter}"
-            )
+            let keys = format!("o: {order}  /: filter  space: freeze  k: mark  w: report  q: end{filter}");
+            match format!("letter or Tab: table{open}  {keys}") {
+                all if all.chars().count() <= usize::from(width) => all,
+                _ => format!("/: filter  space: freeze  w: report  q: end{filter}"),
+            }
         }
     }
 }
 
 /// Rows of a table with its headings. The first column takes the room that is left.
+#[derive(Debug, Clone, PartialEq, Default)]
 struct Rows {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
+/// Width of every column but the first, without the space before it.
+const COLUMN: u16 = 10;
+/// Width that the first column keeps while others can be left out.
+const NAME_MIN: u16 = 16;
+/// Headings of the columns that a narrow terminal leaves out first.
+const EXPENDABLE: [&str; 4] = ["p99", "Median", "Longest", "Waiting"];
+
+impl Rows {
+    /// Leaves out columns until the names fit.
+    fn fitted(mut self, width: u16) -> Rows {
+        let others = |rows: &Rows| rows.headings.len().saturating_sub(1) as u16;
+        while others(&self) > 1 && width < NAME_MIN + others(&self) * (COLUMN + 1) {
+            let place = EXPENDABLE.iter().find_map(|name| self.headings.iter().position(|heading| heading == name));
+            let place = place.unwrap_or(self.headings.len() - 1);
+            self.headings.remove(place);
+            self.rows.iter_mut().filter(|row| row.len() > place).for_each(|row| drop(row.remove(place)));
+        }
+        self
+    }
+
+    fn table(self, width: u16, look: Look) -> Table<'static> {
+        let Rows { headings, rows } = self.fitted(width);
+        let others = headings.iter().skip(1).map(|_| Constraint::Length(COLUMN));
+        let widths: Vec<Constraint> = std::iter::once(Constraint::Fill(1)).chain(others).collect();
+        let header = table_row(headings.iter().map(|heading| (*heading).to_owned())).style(look.heading());
+        Table::new(rows.into_iter().map(table_row), widths).header(header).column_spacing(1)
+    }
+}
+
 fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
-    let Rows { headings, rows } = filtered_rows(state);
-    let widths = std::iter::once(Constraint::Fill(1)).chain(headings.iter().skip(1).map(|_| Constraint::Length(10)));
-    let header = table_row(headings.iter().map(|heading| (*heading).to_owned())).style(look.heading());
-    let rows: Vec<Row<'_>> = rows.into_iter().map(table_row).collect();
-    if rows.is_empty() {
+    let rows = filtered_rows(state);
+    if rows.rows.is_empty() {
         let text = match (state.view, state.filter.is_empty()) {
             (_, false) => "none with this name",
             (View::Groups, _) => "none in the last 60 seconds",
@@ -211,7 +242,7 @@ fn draw_table(frame: &mut Frame, state: &WatchState, area: Rect, look: Look) {
         frame.render_widget(Paragraph::new(text).style(look.faint()), area);
         return;
     }
-    let table = Table::new(rows, widths.collect::<Vec<_>>()).header(header).column_spacing(1);
+    let table = rows.table(area.width, look);
     let mut selection = TableState::new().with_selected(state.selected);
     frame.render_stateful_widget(table.row_highlight_style(look.selected()), area, &mut selection);
 }
@@ -248,12 +279,10 @@ fn draw_client(frame: &mut Frame, state: &WatchState, client: IpAddr, area: Rect
     let groups = client_row(report, client).map_or(&[][..], |row| &row.groups);
     let rows = groups.iter().map(|(group, time)| {
         let cells = [time.p50, time.p95, time.p99, time.max].map(or_dash);
-        table_row([group.to_string(), time.count.to_string()].into_iter().chain(cells))
+        [group.to_string(), time.count.to_string()].into_iter().chain(cells).collect()
     });
-    let headings = ["Group", "Commands", "Median", "p95", "p99", "Longest"].map(str::to_owned);
-    let widths = std::iter::once(Constraint::Fill(1)).chain([Constraint::Length(10); 5]);
-    let table = Table::new(rows, widths.collect::<Vec<_>>()).header(table_row(headings).style(look.heading()));
-    frame.render_widget(table.column_spacing(1), below);
+    let headings = vec!["Group", "Commands", "Median", "p95", "p99", "Longest"];
+    frame.render_widget(Rows { headings, rows: rows.collect() }.table(below.width, look), below);
 }
 
 fn client_row(report: &Report, client: IpAddr) -> Option<&EntityStatistics> {
@@ -387,4 +416,22 @@ fn outstanding_rows(state: &WatchState) -> Rows {
         vec![clean(&name), (second.looked - command.since).to_string()]
     });
     Rows { headings: vec!["Command without a response", "Since"], rows: rows.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_keeps_names_and_drops_whole_columns() {
+        let headings = vec!["Last 60 seconds", "/s", "Median", "p95", "p99", "Longest", "Errors", "Waiting"];
+        let row = ["Open/Close", "58", "1 ms", "2 ms", "3 ms", "4 ms", "5", "6"].map(str::to_owned).to_vec();
+        let rows = Rows { headings, rows: vec![row] };
+        // Seven columns of ten and a space, and a name of 16.
+        assert_eq!(rows.clone().fitted(16 + 7 * 11), rows);
+        let narrow = rows.clone().fitted(50);
+        assert_eq!(narrow.headings, ["Last 60 seconds", "/s", "p95", "Errors"]);
+        assert_eq!(narrow.rows, [["Open/Close", "58", "2 ms", "5"]]);
+        assert_eq!(rows.fitted(1).headings, ["Last 60 seconds", "/s"]);
+    }
 }
