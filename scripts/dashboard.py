@@ -96,6 +96,7 @@ def answered(address: str, panel: dict[str, Any], begin: float, end: float) -> d
             name = target.get("legendFormat") or ""
             for label, value in one["metric"].items():
                 name = name.replace(f"{{{{{label}}}}}", value)
+            name = re.sub(r"\{\{\w+\}\}", "", name)
             points = [(float(at) - begin, float(value)) for at, value in one["values"]]
             series.append({"name": name.strip(), "points": [point for point in points if point[1] == point[1]]})
     return {**{key: panel[key] for key in ("type", "title", "gridPos")}, "unit": unit(panel), "series": series}
@@ -128,7 +129,7 @@ def draw(panels: list[dict[str, Any]], output: Path) -> None:
     rows = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in panels)
     pyplot.rcParams.update({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False})
     figure = pyplot.figure(figsize=(14, rows * 0.34), facecolor="white")
-    grid = figure.add_gridspec(rows, COLUMNS, left=0.045, right=0.99, top=0.985, bottom=0.02, wspace=2.2, hspace=1.6)
+    grid = figure.add_gridspec(rows, COLUMNS, left=0.045, right=0.99, top=0.985, bottom=0.02, wspace=2.2, hspace=3.2)
     for panel in panels:
         place = panel["gridPos"]
         axes = figure.add_subplot(grid[place["y"] : place["y"] + place["h"], place["x"] : place["x"] + place["w"]])
