@@ -60,7 +60,9 @@ def load(smbscope: str, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     address = f"http://127.0.0.1:{web}"
     prometheus = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]
     watch = [smbscope, "watch", "-i", "any", "--metrics", str(metrics), "-o", str(folder / "watch.json")]
-    bench = f'"{smbscope}" bench -q --workload netbench-like --users 8 --duration {PHASE_S}s --think 60ms -o {folder}/$0'
+    bench = (
+        f'"{smbscope}" bench -q --workload netbench-like --users 8 --duration {PHASE_S}s --think 60ms -o {folder}/$0'
+    )
     web_option = f"--web.listen-address=127.0.0.1:{web}"
     with (
         running(watch, folder / "watch.log"),
