@@ -27,6 +27,8 @@ SCRAPE_S = 5
 RATE = f"{4 * SCRAPE_S}s"
 PHASE_S = 180
 COLUMNS = 24
+LABELS = 0.012
+"""Height of the labels below a panel, as a share of the picture."""
 COLOURS = ["#2f6fb2", "#c8553d", "#4a9a5e", "#8a63b8", "#b98a1f", "#4f9ea8", "#a8547c", "#6d7480"]
 
 
@@ -135,6 +137,8 @@ def draw(panels: list[dict[str, Any]], output: Path) -> None:
     for panel in panels:
         place = panel["gridPos"]
         axes = figure.add_subplot(grid[place["y"] : place["y"] + place["h"], place["x"] : place["x"] + place["w"]])
+        left, bottom, width, height = axes.get_position().bounds
+        axes.set_position((left, bottom + LABELS, width, height - 1.6 * LABELS))
         axes.set_title(panel["title"], loc="left", fontweight="bold", fontsize=9)
         if panel["type"] == "stat":
             stat(axes, panel)
