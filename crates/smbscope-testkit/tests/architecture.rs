@@ -34,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-analyze", &["smbscope-wire", "smbscope-crypto", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
     ("smbscope-diagnose", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
-    ("smbscope-lab", &["smbscope-model"]),
+    ("smbscope-lab", &["smbscope-wire", "smbscope-model"]),
     ("smbscope-client", &["smbscope-wire", "smbscope-crypto", "smbscope-model"]),
     ("smbscope-load", &["smbscope-client", "smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-diagnose"]),

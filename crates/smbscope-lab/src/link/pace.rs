@@ -1,13 +1,13 @@
 //! A slower server: every response is held back in proportion to the time that the server took for it. Held responses
 //! do not delay others, so the order may change, as MS-SMB2 allows. Encrypted messages have no id and pass at once.
 
+use smbscope_wire::nbss::HEADER_LENGTH;
+use smbscope_wire::smb1::Smb1Header;
+use smbscope_wire::smb2::Smb2Header;
+use smbscope_wire::status::NtStatus;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Instant;
-
-/// NetBIOS session header: a type and 24 bits of length (RFC 1002 4.3.1).
-const HEADER: usize = 4;
-const PENDING: u32 = 0x0000_0103;
 
 /// Messages of one connection between their request and their response.
 #[derive(Debug)]
@@ -98,8 +98,8 @@ impl Messages {
     }
 
     fn next(&mut self) -> Option<Vec<u8>> {
-        let [_, length @ ..] = self.bytes.first_chunk::<HEADER>()?;
-        let end = HEADER + length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+        let [_, length @ ..] = *self.bytes.first_chunk::<HEADER_LENGTH>()?;
+        let end = HEADER_LENGTH + length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
         if self.bytes.len() < end {
             return None;
         }
@@ -108,7 +108,7 @@ impl Messages {
     }
 }
 
-/// Number that a response shares with its request: MessageId (MS-SMB2 2.2.1), or MID (MS-CIFS 2.2.3.1).
+/// Number that a response shares with its request.
 struct MessageId {
     id: u64,
     /// An interim response, which the final one follows.
@@ -117,38 +117,28 @@ struct MessageId {
 
 impl MessageId {
     fn parse(message: &[u8]) -> Option<MessageId> {
-        let header = message.get(HEADER..)?;
-        let word = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
-        match header.first_chunk()? {
-            b"\xfeSMB" => {
-                let id = u64::from_le_bytes(*header.get(24..)?.first_chunk()?);
-                Some(MessageId { id, is_pending: word(8)? == PENDING })
-            }
-            b"\xffSMB" => {
-                let id = u16::from_le_bytes(*header.get(30..)?.first_chunk()?);
-                Some(MessageId { id: id.into(), is_pending: false })
-            }
-            _ => None,
-        }
+        let message = message.get(HEADER_LENGTH..)?;
+        let smb2 = Smb2Header::parse(message);
+        let smb2 =
+            smb2.map(|header| MessageId { id: header.message_id, is_pending: header.status == NtStatus::PENDING });
+        smb2.or_else(|| Some(MessageId { id: Smb1Header::parse(message)?.mid.into(), is_pending: false }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smbscope_wire::smb2::Smb2Command;
     use std::time::Duration;
 
     const MS: Duration = Duration::from_millis(1);
 
     /// Returns a message of MS-SMB2 with this id and status, and a byte of payload.
-    fn message(id: u64, status: u32) -> Vec<u8> {
+    fn message(id: u64, status: NtStatus) -> Vec<u8> {
+        let header = Smb2Header { message_id: id, status, ..Smb2Header::new(Smb2Command::READ) };
         let mut message = vec![0, 0, 0, 65];
-        message.extend(b"\xfeSMB");
-        message.extend([0; 4]);
-        message.extend(status.to_le_bytes());
-        message.extend([0; 12]);
-        message.extend(id.to_le_bytes());
-        message.resize(4 + 65, 0);
+        header.emit(&mut message);
+        message.push(0);
         message
     }
 
@@ -156,9 +146,9 @@ mod tests {
     fn a_response_comes_as_many_times_later_as_the_factor_says() {
         let start = Instant::now();
         let mut pace = ServerPace::new(3.0);
-        pace.asks(start, &message(7, 0));
+        pace.asks(start, &message(7, NtStatus::SUCCESS));
         // In two pieces: it has come when its last byte has. The server took 2 ms, so 4 ms are added.
-        let response = message(7, 0);
+        let response = message(7, NtStatus::SUCCESS);
         pace.answers(start + MS, &response[..30]);
         assert_eq!(pace.next_due(), None);
         pace.answers(start + 2 * MS, &response[30..]);
@@ -171,24 +161,24 @@ mod tests {
     fn a_quick_response_passes_a_held_one() {
         let start = Instant::now();
         let mut pace = ServerPace::new(2.0);
-        pace.asks(start, &[message(1, 0), message(2, 0)].concat());
+        pace.asks(start, &[message(1, NtStatus::SUCCESS), message(2, NtStatus::SUCCESS)].concat());
         // 10 ms become 20; of the other one, asked at 10, 1 ms becomes 2.
-        pace.answers(start + 10 * MS, &message(1, 0));
-        pace.asks(start + 10 * MS, &message(3, 0));
-        pace.answers(start + 11 * MS, &message(3, 0));
-        assert_eq!(pace.due(start + 12 * MS), Some(message(3, 0)));
+        pace.answers(start + 10 * MS, &message(1, NtStatus::SUCCESS));
+        pace.asks(start + 10 * MS, &message(3, NtStatus::SUCCESS));
+        pace.answers(start + 11 * MS, &message(3, NtStatus::SUCCESS));
+        assert_eq!(pace.due(start + 12 * MS), Some(message(3, NtStatus::SUCCESS)));
         assert_eq!((pace.due(start + 19 * MS), pace.next_due()), (None, Some(start + 20 * MS)));
-        assert_eq!(pace.rest(), message(1, 0));
+        assert_eq!(pace.rest(), message(1, NtStatus::SUCCESS));
     }
 
     #[test]
     fn an_interim_response_leaves_its_request_outstanding() {
         let start = Instant::now();
         let mut pace = ServerPace::new(2.0);
-        pace.asks(start, &message(1, 0));
-        pace.answers(start + MS, &message(1, PENDING));
-        pace.answers(start + 5 * MS, &message(1, 0));
-        assert_eq!(pace.due(start + 2 * MS), Some(message(1, PENDING)));
+        pace.asks(start, &message(1, NtStatus::SUCCESS));
+        pace.answers(start + MS, &message(1, NtStatus::PENDING));
+        pace.answers(start + 5 * MS, &message(1, NtStatus::SUCCESS));
+        assert_eq!(pace.due(start + 2 * MS), Some(message(1, NtStatus::PENDING)));
         assert_eq!(pace.next_due(), Some(start + 10 * MS));
     }
 
@@ -198,10 +188,10 @@ mod tests {
         let mut pace = ServerPace::new(2.0);
         // An oplock break, a keep-alive and an encrypted message.
         let encrypted = [0, 0, 0, 4, 0xfd, b'S', b'M', b'B'];
-        pace.answers(start, &message(u64::MAX, 0));
+        pace.answers(start, &message(u64::MAX, NtStatus::SUCCESS));
         pace.answers(start, &[0x85, 0, 0, 0]);
         pace.answers(start, &encrypted);
         let passed: Vec<u8> = std::iter::from_fn(|| pace.due(start)).flatten().collect();
-        assert_eq!(passed, [&message(u64::MAX, 0)[..], &[0x85, 0, 0, 0], &encrypted].concat());
+        assert_eq!(passed, [&message(u64::MAX, NtStatus::SUCCESS)[..], &[0x85, 0, 0, 0], &encrypted].concat());
     }
 }
