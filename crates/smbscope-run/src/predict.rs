@@ -333,10 +333,16 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
     }
 }
 
+/// Returns the median by a key. Of an even number, it is the later one of the two in the middle.
+fn median<T, K: Ord>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Option<T> {
+    let mut all: Vec<T> = all.into_iter().collect();
+    all.sort_by_key(key);
+    let middle = all.len() / 2;
+    all.into_iter().nth(middle)
+}
+
 fn median_commands(replays: &[Replay]) -> ReplayedCommands {
-    let mut by_duration: Vec<&Replay> = replays.iter().collect();
-    by_duration.sort_by_key(|replay| replay.duration);
-    let median = by_duration.get(by_duration.len() / 2);
+    let median = median(replays, |replay| replay.duration);
     median.map(|replay| ReplayedCommands::new(&replay.exchanges)).unwrap_or_default()
 }
 
@@ -346,11 +352,10 @@ fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedD
         let found = whatif::predict(&replay.exchanges, &replay.paths, std::slice::from_ref(change)).ok()?;
         found.predictions.first().map(|prediction| prediction.duration_ns)
     };
-    let mut all: Vec<_> = replays.iter().filter_map(of_replay).collect();
-    all.sort_by_key(|predicted| predicted.best);
+    let all: Vec<_> = replays.iter().filter_map(of_replay).collect();
     Some(whatif::PredictedDuration {
         low: all.iter().map(|predicted| predicted.low).min()?,
-        best: all.get(all.len() / 2)?.best,
+        best: median(&all, |predicted| predicted.best)?.best,
         high: all.iter().map(|predicted| predicted.high).max()?,
     })
 }
@@ -358,24 +363,17 @@ fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedD
 /// Names the assumption that the changed replays contradict, if that is enough to explain the miss.
 fn failed_assumption(change: &Scenario, as_captured: &[Replay], changed: &[Replay], miss: i64) -> String {
     let middle = |replays: &[Replay], of: fn(&ReplayShape) -> i64| {
-        let mut values: Vec<i64> = replays.iter().map(|replay| of(&replay.shape)).collect();
-        values.sort_unstable();
-        values.get(values.len() / 2).copied().unwrap_or(0)
+        median(replays.iter().map(|replay| of(&replay.shape)), |time| *time).unwrap_or(0)
     };
     let retransmitted = |replays: &[Replay]| middle(replays, |shape| shape.retransmitted as i64);
     if retransmitted(changed) > retransmitted(as_captured) {
         return format!("packets were lost: {} segments were sent again", retransmitted(changed));
     }
-    let server = middle(as_captured, |shape| shape.server);
+    let (server, own) = (middle(as_captured, |shape| shape.server), middle(as_captured, |shape| shape.own));
     let expected = (server as f64 * change.server.unwrap_or(1.0)) as i64 + additional(change, as_captured);
     let moved = [
         ("the server", server, expected, middle(changed, |shape| shape.server)),
-        (
-            "the client between commands",
-            middle(as_captured, |shape| shape.own),
-            middle(as_captured, |shape| shape.own),
-            middle(changed, |shape| shape.own),
-        ),
+        ("the client between commands", own, own, middle(changed, |shape| shape.own)),
     ];
     let changed = moved.into_iter().filter(|(_, _, expected, after)| (after - expected).abs() * 2 >= miss);
     match changed.max_by_key(|(_, _, expected, after)| (after - expected).abs()) {
@@ -384,8 +382,10 @@ fn failed_assumption(change: &Scenario, as_captured: &[Replay], changed: &[Repla
             let predicted = if expected == before { "as much".to_owned() } else { predicted };
             format!("{what} took {after} in all, after {taken} as captured, and {predicted} was predicted")
         }
-        None => "server and client took as long as before, so the order of the commands or the model of TCP is wrong"
-            .to_owned(),
+        None => {
+            "server and client took as long as predicted, so the order of the commands or the model of TCP is wrong"
+                .to_owned()
+        }
     }
 }
 
