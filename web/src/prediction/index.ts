@@ -1,10 +1,10 @@
 // Page of predictions, `smbscope.prediction/1`: durations under changes with their proof in the lab, and the response
 // time by number of users.
 import { bandOf, curve, lines, ratePanel, timePanel } from "../charts/lines";
-import { waterfall } from "../charts/waterfall";
+import { lanes, waterfall } from "../charts/waterfall";
 import { ABSENT, counted, duration, ratio, span, thousands, unbroken } from "../lib/format";
 import { Choice, facts, lead, list, type Page, part, resultBox, type Section, section } from "../lib/page";
-import { type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
+import { type Column, countColumn, numberColumn, speedColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
 import type {
   MeasuredDuration,
@@ -138,8 +138,7 @@ function replays({ clients, threads, as_captured_commands: before, changes, as_c
 }
 
 function lengthOf(commands: Proof["as_captured_commands"]): number {
-  const first = commands[0]?.request_first_ns ?? 0;
-  return Math.max(1, ...commands.map((command) => command.request_first_ns + command.response_time_ns - first));
+  return Math.max(1, ...lanes(commands).map(({ to }) => to));
 }
 
 function users({ users, load }: SmbscopePredictionDocument): Section | null {
@@ -188,11 +187,7 @@ function usersTable(users: readonly UsersPoint[]): HTMLElement {
     timeColumn("Response time", (point) => point.response_time_ns.best),
     timeColumn("At least", (point) => point.response_time_ns.low),
     timeColumn("At most", (point) => point.response_time_ns.high),
-    numberColumn(
-      "Commands/s",
-      (point) => point.commands_per_s.best,
-      (n) => thousands(Math.round(n)),
-    ),
+    speedColumn((point) => point.commands_per_s.best),
     textColumn("Server busy", ({ server_busy: { low, high } }) => `${percentage(low)} to ${percentage(high)}`),
   ];
   return table({ caption: "Response time by number of users", columns, rows: users });
