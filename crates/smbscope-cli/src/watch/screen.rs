@@ -194,7 +194,7 @@ fn last_line(state: &WatchState, width: u16) -> String {
 }
 
 /// Rows of a table with its headings. The first column takes the room that is left.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 struct Rows {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,

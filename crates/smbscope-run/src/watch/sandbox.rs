@@ -65,8 +65,9 @@ struct Sandbox {
 /// Plans the sandbox of this process. Call it before any thread is started; [`enter_thread`] and opening the capture
 /// apply it.
 ///
-/// `read_later` are other files and directories to read; `saves_reports` permits new files in the working directory. The command of `--on-cause` gets all rights of the user,
-/// so with one, only capabilities are dropped: commands would inherit the other layers.
+/// `read_later` are other files and directories to read; `saves_reports` permits new files in the working directory. The
+/// command of `--on-cause` gets all rights of the user, so with one, only capabilities are dropped: commands would
+/// inherit the other layers.
 pub fn prepare(options: &WatchOptions, read_later: &[PathBuf], saves_reports: bool) {
     // Opening the capture reports an error of the ring.
     let _ = options.ring.limits();
