@@ -227,8 +227,7 @@ impl Relay {
         }
         let lanes = delay.map(DelayLine::new);
         if pace.is_some() {
-            // A thread usually wakes up to 50 µs late, and that is as long as a fast server takes.
-            rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+            wake_in_time()?;
             setsockopt(&sockets[0], ReceiveTimestampns, &true)?;
         }
         Ok(Relay { sockets, lanes, carriers, pace, closed: [false; 2], buffer: Vec::new() })
@@ -269,7 +268,7 @@ impl Relay {
         self.buffer.resize(DelayLine::piece(carrier.as_deref()), 0);
         let is_request = side == 0 && self.pace.is_some();
         let read = match is_request {
-            true => read_with_arrival(&self.sockets[side], &mut self.buffer, now),
+            true => read_with_arrival(&self.sockets[side], &mut self.buffer),
             false => (&self.sockets[side]).read(&mut self.buffer).map(|length| (length, now)),
         };
         match read {
@@ -370,25 +369,31 @@ impl Relay {
     }
 }
 
-/// Reads bytes, and returns when the last of them had come according to the kernel: for a client, the server's time
-/// begins then, and not when this thread has woken up.
-fn read_with_arrival(socket: &TcpStream, buffer: &mut [u8], now: Instant) -> io::Result<(usize, Instant)> {
+/// Makes timeouts of this thread exact. Usually it wakes up to 50 µs late, and that is as long as a fast server takes.
+pub(super) fn wake_in_time() -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
+}
+
+/// Reads bytes or a frame without waiting, and returns when the last of them had come according to the kernel, not when
+/// this thread woke up. The socket needs `ReceiveTimestampns`.
+pub(super) fn read_with_arrival(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(usize, Instant)> {
     let mut space = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
-    let received = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())?;
+    let received = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_DONTWAIT)?;
     let stamp = received.cmsgs().ok().and_then(|mut messages| {
         messages.find_map(|message| match message {
             ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp)),
             _ => None,
         })
     });
+    let now = Instant::now();
     let ago = stamp.and_then(|stamp| SystemTime::UNIX_EPOCH.elapsed().ok()?.checked_sub(stamp));
     // The clock may have been set.
     let ago = ago.filter(|ago| *ago < LATEST_READ).unwrap_or_default();
     Ok((received.bytes, now.checked_sub(ago).unwrap_or(now)))
 }
 
-fn is_no_failure(error: &io::Error) -> bool {
+pub(super) fn is_no_failure(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 

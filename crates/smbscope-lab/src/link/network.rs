@@ -11,15 +11,15 @@
 //! RFC 6890), a pair per server, and the server only answers the other end of its pair.
 
 use super::SERVER_INTERFACE;
-use super::lane::{Carrier, LinkImpairments, StopPipe};
+use super::lane::{Carrier, LinkImpairments, StopPipe, is_no_failure, read_with_arrival, wake_in_time};
 use crate::command_for;
 use crate::process::{self, LabProcessRole};
 use crate::tools;
 use nix::ifaddrs::getifaddrs;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, socket};
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, setsockopt, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{SendFlags, send};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -221,6 +221,7 @@ fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     let link = link.ok_or_else(|| failed("it has no link address"))?;
     debug_assert_eq!(link.family(), Some(AddressFamily::Packet));
     bind(socket.as_raw_fd(), &link).map_err(|error| failed(error.desc()))?;
+    setsockopt(&socket, ReceiveTimestampns, &true).map_err(|error| failed(error.desc()))?;
     Ok(socket)
 }
 
@@ -319,17 +320,18 @@ impl Chance {
 }
 
 pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &StopPipe) {
+    // Without it, frames arrive a little later.
+    let _ = wake_in_time();
     let mut directions = [0, 1].map(|direction| WireDirection::new(shape, direction));
     let mut buffer = vec![0; FRAME_MAX];
     loop {
         let mut failed = false;
         for (side, direction) in directions.iter_mut().enumerate() {
             for _ in 0..BURST_MAX {
-                match recv(&sockets[side], &mut buffer[..], RecvFlags::DONTWAIT) {
-                    Ok((length, _)) => direction.take(Instant::now(), &buffer[..length]),
-                    Err(Errno::AGAIN) => break,
+                match read_with_arrival(&sockets[side], &mut buffer) {
+                    Ok((length, arrived)) => direction.take(arrived, &buffer[..length]),
                     Err(error) => {
-                        failed = error != Errno::INTR;
+                        failed = !is_no_failure(&error);
                         break;
                     }
                 }
