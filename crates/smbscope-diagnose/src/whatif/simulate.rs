@@ -18,6 +18,10 @@ pub(super) struct Assumptions {
     pub(super) trip: f64,
     /// Factor for the round trip in the capture: commands may have waited longer than the shortest one.
     pub(super) waited: f64,
+    /// Time in which a processor of either host wakes up, in ns.
+    pub(super) wakes: i64,
+    /// Factor of the server's time in another dialect.
+    pub(super) translated: f64,
     /// Quantile of times for the same command that hosts reach under a shorter round trip, because they sleep less.
     pub(super) warm: Option<f64>,
     pub(super) late: f64,
@@ -39,6 +43,13 @@ const LATE: [f64; 2] = [0.2, 0.5];
 const LONGER_TRIP: f64 = 1.05;
 /// Upper bound of that ratio on a busy path or host. Not derived: chosen to cover the documents of `wi_docs`.
 const LONGEST_TRIP: f64 = 1.2;
+/// Time in which a processor that sleeps wakes up, in ns: lower bound, best estimate and upper bound. A handshake may
+/// include it, though it is the hosts'.
+const WAKES: [i64; 3] = [0, 75_000, 150_000];
+/// Commands that took less, in ns, found the processors awake.
+const AWAKE: i64 = 1_000_000;
+/// Server time for the same command in another dialect: bounds.
+const TRANSLATED: [f64; 2] = [0.8, 1.2];
 /// Bounds for the time of a message on a link: a burst may pass unlimited, and other packets use a part of the link.
 const LINK: [f64; 2] = [0.97, 1.05];
 
@@ -47,12 +58,17 @@ impl Assumptions {
     /// that are tight.
     pub(super) fn varied(graph: &Graph, scenario: &Scenario) -> (Assumptions, [(bool, Assumptions); 5]) {
         let ([none, some, most], [less, more]) = (PACING, REPEATED);
+        let is_faster = scenario.server.is_some_and(|factor| factor < 1.0);
+        let [least, usual, longest] = WAKES;
+        let [quick, slow] = TRANSLATED.map(|factor| if scenario.dialect.is_some() { factor } else { 1.0 });
         let tcp = |pacing, growth| Behavior { slow_start: true, pacing, growth };
         let best = Assumptions {
             tcp: tcp(some, 1.0),
             own: 1.0,
             trip: LONGER_TRIP,
             waited: LONGER_TRIP,
+            wakes: usual,
+            translated: 1.0,
             warm: Some(0.5),
             late: LATE[0],
             link: 1.0,
@@ -61,6 +77,9 @@ impl Assumptions {
         let short = Assumptions {
             own: less,
             trip: 1.0,
+            // The more of the time is the server's, the more a faster one saves.
+            wakes: if is_faster { longest } else { least },
+            translated: quick,
             warm: Some(0.1),
             late: LATE[1],
             link: LINK[0],
@@ -74,6 +93,8 @@ impl Assumptions {
             own: if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more },
             trip: LONGEST_TRIP,
             waited: 1.0,
+            wakes: if is_faster { least } else { longest },
+            translated: slow,
             warm: None,
             link: LINK[1],
             protocol: Bound::High,
@@ -241,7 +262,8 @@ fn waited_trip(node: &CommandNode, Conditions { scenario, assumptions, .. }: Con
     let service = node.first - node.sent;
     let trip = node.trip.unwrap_or(0);
     let longest = if scenario.round_trip.is_some() { assumptions.waited } else { 1.0 };
-    ((trip as f64 * longest) as i64).min(service)
+    let hosts = if scenario.server.is_some() { assumptions.wakes.min(trip / 2) } else { 0 };
+    ((trip as f64 * longest) as i64 - hosts).min(service)
 }
 
 fn server_time(node: &CommandNode, conditions: Conditions<'_>) -> i64 {
@@ -391,7 +413,10 @@ impl<'a> Simulation<'a> {
         self.happens(at, DependencyEvent::Sent, sent);
         let AdditionalWork { trips, server } = self.additional.get(at).copied().unwrap_or_default();
         let trips = (self.trip(node) as f64 * (1.0 + trips)) as i64;
-        let answers = sent.saturating_add(trips).saturating_add(self.server(at)).saturating_add(self.scaled(server));
+        let was_awake = self.conditions.scenario.bandwidth.is_some() && node.end - node.start < AWAKE;
+        let wakes = if was_awake { self.conditions.assumptions.wakes } else { 0 };
+        let server = self.server(at).saturating_add(self.scaled(server)).saturating_add(wakes);
+        let answers = sent.saturating_add(trips).saturating_add(server);
         self.steps.push(Reverse((answers, SimulationEvent::Answers, at)));
     }
 
@@ -437,7 +462,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn scaled(&self, time: i64) -> i64 {
-        let factor = self.conditions.scenario.server.unwrap_or(1.0);
+        let factor = self.conditions.scenario.server.unwrap_or(1.0) * self.conditions.assumptions.translated;
         self.own((time as f64 * factor) as i64)
     }
 
@@ -486,11 +511,17 @@ impl<'a> Simulation<'a> {
         let end = match link {
             Some(link) if node.key.is_some() => {
                 let client = paths.get(&flow).and_then(|path| path.client);
-                let free = self.links[direction].entry(client).or_insert(i64::MIN);
-                // The last segment comes with an acknowledgment of the other direction.
-                let wire = bytes as f64 + ((bytes as f64 / SEGMENT).ceil() + 1.0) * HEADERS;
-                *free = begin.max(*free).saturating_add((wire * link * self.conditions.assumptions.link) as i64);
-                end.max(*free)
+                let link = link * self.conditions.assumptions.link;
+                let segments = (bytes as f64 / SEGMENT).ceil();
+                let mut occupies = |direction: usize, wire: f64| {
+                    let free = self.links[direction].entry(client).or_insert(i64::MIN);
+                    *free = begin.max(*free).saturating_add((wire * link) as i64);
+                    *free
+                };
+                let carried = occupies(direction, bytes as f64 + segments * HEADERS);
+                // Every other segment is acknowledged; the last acknowledgment comes with the next message.
+                occupies(1 - direction, (segments / 2.0).floor() * HEADERS);
+                end.max(carried)
             }
             _ => end,
         };

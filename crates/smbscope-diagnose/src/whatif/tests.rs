@@ -74,6 +74,33 @@ fn pipelined_reads_stay_pipelined() {
     assert_eq!(predicted(&reads, 1, "rtt=11ms"), (8_000, 8_000 + 2 * 10_500));
 }
 
+/// Returns a read of a file, whose response comes from `first` to `end`, in ms.
+fn long_read(start: i64, first: i64, end: i64) -> Exchange {
+    let mut read = read(start * MS, (end - start) * MS);
+    read.file_id = Some(FileId::Smb1(5));
+    read.response.first.as_mut().expect("it is answered").time = Timestamp(first * MS);
+    read
+}
+
+#[test]
+fn a_request_after_all_others_waits_for_all_of_them() {
+    // Two reads are outstanding together, and the one sent first is answered last; the third follows 2 ms later. In
+    // another order, it still follows both.
+    let reads = [long_read(0, 62, 122), long_read(1, 2, 62), long_read(124, 126, 134)];
+    assert_eq!(predicted(&reads, 1, "server=1x"), (134_000, 134_000));
+}
+
+#[test]
+fn a_slow_link_carries_one_message_after_the_other_and_processors_sleep() {
+    // At 1 Mbit/s, request and response of 100 bytes take (100 + 66) × 8 µs each. The command of 0.5 ms, with a round
+    // trip of 0.1 ms, found its processors awake; now they need 0.075 ms.
+    let mut exchange = read(0, MS / 2);
+    (exchange.request.bytes, exchange.response.bytes) = (100, 100);
+    let path = Path { round_trip: Some(Nanos(MS / 10)), ..Path::default() };
+    let found = of_paths(&[exchange], &FlowPaths::from([(FlowId(0), path)]), "bandwidth=1mbit");
+    assert_eq!(micros(&found), (500, 500 + 2 * 166 * 8 + 75));
+}
+
 #[test]
 fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
     // The request takes 2 ms and a round trip: 12.5 ms with 5% for queues. Windows of 10, 20, 40 and 80 segments then
@@ -149,10 +176,11 @@ fn workers_connected_before_the_capture_wait_for_no_file_of_the_others() {
 
 #[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
-    // 10 ms each, including a round trip of 2 ms: 2 + 4 ms each, and 1 ms of think time.
-    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 13_000));
-    // Up to 5% above the shortest round trip may be network time: 7.9 ms remain, halved to 3.95 ms.
-    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x,rtt=0ms"), (21_000, 8_900));
+    // 10 ms each, including a round trip of 2 ms, of which 0.075 ms are the hosts': 1.925 + 4.0375 ms each, and 1 ms of
+    // think time.
+    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 12_925));
+    // Up to 5% above the shortest round trip may be network time: 7.975 ms remain, halved to 3.9875 ms.
+    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x,rtt=0ms"), (21_000, 8_975));
 }
 
 #[test]
@@ -178,11 +206,11 @@ fn what_names_a_path_in_smb1_is_three_commands_later() {
         let PredictedDuration { low, best, high } = of(&[exchange], &[1], "dialect=3.1.1").predictions[0].duration_ns;
         [low, best, high].map(|time| time.0 / 1_000)
     };
-    // 2 ms, with a round trip of 1 ms. As a compound, the server works for three commands: 1 + 3 × 1 ms, ±10%; one
-    // after the other, each has its round trip.
-    assert_eq!(bounds(smb1(Trans2::QUERY_PATH_INFORMATION)), [3_700, 4_000, 6_300]);
+    // 2 ms, with a round trip of 1 ms. As a compound, the server works for three commands: 1 + 3 × 1 ms, where these
+    // vary by 10% and, in another dialect, by 20%; one after the other, each has its round trip.
+    assert_eq!(bounds(smb1(Trans2::QUERY_PATH_INFORMATION)), [3_160, 4_000, 6_960]);
     // A listing is an open, two queries and a close, in two to four round trips.
-    assert_eq!(bounds(smb1(Trans2::FIND_FIRST2)), [5_600, 7_000, 8_400]);
+    assert_eq!(bounds(smb1(Trans2::FIND_FIRST2)), [4_880, 7_000, 9_280]);
     // A path that does not exist ends with the open. What has an open file stays as it is.
     let missing = ResponseStatus::Nt(NtStatus::OBJECT_NAME_NOT_FOUND);
     assert_eq!(bounds(Exchange { status: Some(missing), ..smb1(Trans2::QUERY_PATH_INFORMATION) })[1], 2_000);
