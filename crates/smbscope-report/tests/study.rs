@@ -134,6 +134,17 @@ fn variants_that_are_equal_blame_nobody() {
     assert_eq!(answer.culprit, Culprit::Nothing);
 }
 
+#[test]
+fn a_difference_at_a_lower_load_comes_before_an_open_question_at_the_highest() {
+    let answer = of([2.0, 1.03], &[0.9, 1.1, 1.0, 1.08, 0.92], Culprit::Server).answer;
+    let expected = "mean(total), 1 user: ClamAV on access is slower than no scanner, ";
+    assert!(answer.headline.starts_with(expected), "{}", answer.headline);
+    let open = &answer.evidence[0];
+    assert!(open.starts_with("mean(total), 4 users: ") && open.contains("is undecided"), "{:?}", answer.evidence);
+    assert_eq!(answer.next.len(), 1, "it says how to decide the open question");
+    assert_eq!(answer.culprit, Culprit::Server);
+}
+
 /// Five ratios whose logarithms are 0.03 + (-0.04, -0.02, 0, 0.02, 0.04): mean 0.03, variance 0.001.
 ///
 /// By hand: the 80% bound of the variance is 0.001 × 4 / 1.6488 = 0.002426 (χ² of 4 degrees of freedom, 20%), its root

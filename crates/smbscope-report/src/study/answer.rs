@@ -1,7 +1,7 @@
 //! The answer of a study: its question answered by the headline measure, with intervals, and by the causes that most
 //! runs of the worst variant name.
 
-use super::results::{Results, Suspect, SuspectCounts, in_headline};
+use super::results::{Results, Suspect, SuspectCounts, in_headline, load};
 use super::text::value;
 use super::{ServerRow, StudyDocument, StudyRow, StudyVerdict};
 use crate::bench::load_name;
@@ -23,9 +23,12 @@ impl Results {
     /// Returns the study's answer from its rows in `document` and the answers of its runs. The culprit is the one named
     /// by most runs of the worst variant, `Nothing` if all are equal, and `Capture` if rows or runs are inconclusive.
     pub fn answer(&self, document: &StudyDocument) -> Answer {
-        let mut rows: Vec<&StudyRow> =
+        let mut highest: Vec<&StudyRow> =
             in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
-        rows.retain(|row| row.factor.is_some_and(|factor| factor.ratio.is_some()));
+        highest.retain(|row| row.factor.is_some_and(|factor| factor.ratio.is_some()));
+        let lower = decided_below(document, &highest);
+        let undecided = if lower.is_empty() { Vec::new() } else { highest.clone() };
+        let mut rows = if lower.is_empty() { highest } else { lower };
         rows.sort_by(|a, b| is_open(a).cmp(&is_open(b)).then(size(b).total_cmp(&size(a))));
         let claims: Vec<String> = rows.iter().filter_map(|row| claim(document, row)).collect();
         let worst = rows.iter().find_map(|row| Some((*row, worse_side(document, row)?)));
@@ -42,7 +45,12 @@ impl Results {
         });
         let (headline, mut evidence) = match self.capacity(document) {
             Some(capacity) => (capacity.headline, [capacity.resources, sentences(&rows, &claims)].concat()),
-            None => (headline(&rows, &claims), Vec::new()),
+            None => {
+                let further = claims.iter().skip(CLAIMS).take(FURTHER_CLAIMS).map(|claim| format!("{claim}."));
+                let undecided_claims: Vec<String> = undecided.iter().filter_map(|row| claim(document, row)).collect();
+                let undecided = sentences(&undecided, &undecided_claims).into_iter().take(FURTHER_CLAIMS);
+                (headline(&rows, &claims), undecided.chain(further).collect())
+            }
         };
         if evidence.is_empty() {
             evidence.extend(claims.iter().skip(CLAIMS).take(FURTHER_CLAIMS).map(|claim| format!("{claim}.")));
@@ -58,10 +66,18 @@ impl Results {
             causes: in_most(runs),
             ruled_out: ruled_out.collect(),
             caveats: document.warnings.clone(),
-            next: again(document, &rows).into_iter().collect(),
+            next: again(document, if undecided.is_empty() { &rows } else { &undecided }).into_iter().collect(),
             ..Answer::default()
         }
     }
+}
+
+/// Returns the decided rows of the highest load that has any, if none of these rows, at the highest load of all, is.
+fn decided_below<'d>(document: &'d StudyDocument, highest: &[&StudyRow]) -> Vec<&'d StudyRow> {
+    let Some(first) = highest.first().filter(|_| highest.iter().all(|row| is_open(row))) else { return Vec::new() };
+    let decided = || document.results.iter().filter(|row| row.measure == first.measure && !is_open(row));
+    let load = decided().map(load).max();
+    decided().filter(|row| Some(self::load(row)) == load).collect()
 }
 
 fn is_open(row: &StudyRow) -> bool {

@@ -334,10 +334,14 @@ impl Results {
 /// Returns the indices of the headline rows: the first measure with a ratio, at the highest load.
 pub(super) fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
     let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
-    let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
     let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
     let highest = of_measure().map(|(_, row)| load(row)).max();
     of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
+}
+
+/// Returns the load of a row, as a key that grows with it.
+pub(super) fn load(row: &StudyRow) -> (u32, u64) {
+    (row.users, row.rate.map_or(0, f64::to_bits))
 }
 
 fn common<'a>(mut environments: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
