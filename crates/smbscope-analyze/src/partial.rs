@@ -160,18 +160,25 @@ impl Partial {
     fn add_connections(&mut self, connections: Vec<ConnectionSummary>) {
         self.connections.extend(connections);
         if self.connections.len() / 2 > self.connections_max {
-            self.fit();
+            self.list(self.connections_max);
         }
     }
 
-    fn fit(&mut self) {
+    /// Lists at most this many connections, and only counts the others. Allows some more, so that not every call sorts.
+    pub fn list_about(&mut self, most: usize) {
+        if self.connections.len() > most + most / 4 {
+            self.list(most);
+        }
+    }
+
+    fn list(&mut self, most: usize) {
         self.connections.sort_by_key(|connection| connection.flow);
-        self.connections_left_out += self.connections.len().saturating_sub(self.connections_max) as u64;
-        self.connections.truncate(self.connections_max);
+        self.connections_left_out += self.connections.len().saturating_sub(most) as u64;
+        self.connections.truncate(most);
     }
 
     pub fn finish(mut self) -> CaptureFindings {
-        self.fit();
+        self.list(self.connections_max);
         let mut ports: Vec<(u16, u64)> = self.ports.into_iter().collect();
         ports.sort_by_key(|(port, packets)| (std::cmp::Reverse(*packets), *port));
         ports.truncate(PORTS_LISTED);

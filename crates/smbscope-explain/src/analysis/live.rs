@@ -45,6 +45,8 @@ const LATE_MAX: Nanos = Nanos(3_000_000_000);
 const OUTSTANDING_LEAST: Nanos = Nanos(1_000_000_000);
 /// A connection without a packet for longer than this is gone: TCP keepalives come after two hours (RFC 9293 §3.8.4).
 const SILENCE_MAX: Nanos = Nanos(3 * 60 * MINUTE);
+/// Connections that the report at the end lists; up to a quarter more are kept. Each takes about 1.5 kB.
+const WATCHED_CONNECTIONS_MAX: usize = 10_000;
 /// Outstanding commands listed, the oldest first.
 const OUTSTANDING_LISTED: usize = 64;
 
@@ -504,6 +506,7 @@ impl<'f> Live<'_, 'f> {
         let minute = self.report(&self.minute, to);
         self.ten.add(&self.minute);
         self.whole.add(&self.minute);
+        self.whole.settled.list_about(WATCHED_CONNECTIONS_MAX);
         let mut hour: Option<LivePart> = None;
         for part in self.tens.iter().chain([&self.ten]) {
             match &mut hour {
