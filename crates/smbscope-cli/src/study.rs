@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &StudyOptions) -> anyhow::Result<()> {
         study.repetitions = repetitions;
     }
     study.at_targets(&arguments.targets).map_err(BadArguments)?;
+    study.describe(&arguments.about).map_err(BadArguments)?;
     let variants = study.variants();
     // Validate every variant first: a mistake in the last one should not show up after hours.
     let mut commands: Vec<[String; 2]> = Vec::new();

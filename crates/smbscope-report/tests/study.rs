@@ -72,6 +72,7 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
             quick: true,
             left_out: vec!["users 1,4 instead of 1,4,16".to_owned()],
             targets: Vec::new(),
+            about: Vec::new(),
         },
         command: String::new(),
         started_ns: Some(Timestamp(0)),

@@ -84,6 +84,9 @@ pub struct StudyDefinitionEntry {
     pub left_out: Vec<String>,
     /// Servers given with `--target` to replace the ones in the file, in order.
     pub targets: Vec<String>,
+    /// Hardware and settings of these servers in the user's words: `NAME=TEXT`.
+    #[serde(default)]
+    pub about: Vec<String>,
 }
 
 impl StudyDefinitionEntry {
@@ -92,6 +95,7 @@ impl StudyDefinitionEntry {
         let mut words = vec!["smbscope", "study", &self.source];
         words.extend(self.quick.then_some("--quick"));
         words.extend(self.targets.iter().flat_map(|target| ["--target", target]));
+        words.extend(self.about.iter().flat_map(|about| ["--about", about]));
         words.extend(["--repetitions", &repetitions, "-o", directory]);
         words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
     }

@@ -30,6 +30,8 @@ pub struct Results {
     by_measure: Vec<BTreeMap<StudyLoadKey, VariantValues>>,
     /// Variant of each run, and its environment.
     environments: Vec<(usize, BTreeMap<String, String>)>,
+    /// Description of each variant's server, if the user gave one.
+    hardware: Vec<Option<String>>,
     server: BTreeMap<ServerMetricKey, ServerMetricValues>,
     answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
     points: u64,
@@ -101,6 +103,7 @@ impl Results {
             separate: false,
             by_measure: vec![BTreeMap::new(); measures.len()],
             environments: Vec::new(),
+            hardware: Vec::new(),
             server: BTreeMap::new(),
             answers: BTreeMap::new(),
             points: 0,
@@ -120,6 +123,11 @@ impl Results {
     /// Counts commands that may be the cause.
     pub fn suspecting(self, suspect: Option<Suspect>) -> Results {
         Results { suspect, ..self }
+    }
+
+    /// Adds the user's descriptions of the variants' servers to their environments.
+    pub fn describing(self, hardware: impl Iterator<Item = Option<String>>) -> Results {
+        Results { hardware: hardware.collect(), ..self }
     }
 
     /// Adds the results of a run.
@@ -156,6 +164,7 @@ impl Results {
             ("dialect", target.dialect.clone()),
             ("signing", Some(target.signing_algorithm.clone().unwrap_or_else(|| "none".to_owned()))),
             ("encryption", Some(target.cipher.clone().unwrap_or_else(|| "none".to_owned()))),
+            ("hardware", self.hardware.get(variant).cloned().flatten()),
         ];
         environment.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
         self.environments.push((variant, environment));

@@ -26,6 +26,10 @@ pub struct StudyOptions {
     #[arg(long = "target", value_name = "[NAME=]TARGET")]
     pub targets: Vec<String>,
 
+    /// Describe the hardware and settings of the target NAME, for the results. May be repeated.
+    #[arg(long, value_name = "NAME=TEXT", requires = "targets")]
+    pub about: Vec<String>,
+
     /// Run each variant N times. [default: the file's, or 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_OF_A_VARIANT_MAX)))]
     pub repetitions: Option<u32>,

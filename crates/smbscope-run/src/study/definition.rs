@@ -65,6 +65,8 @@ pub struct StudySource {
     /// Settings and options that the short form or the targets leave out or change.
     pub left_out: Vec<String>,
     pub targets: Vec<String>,
+    /// Hardware and settings of targets in the user's words: `NAME=TEXT`.
+    pub about: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,6 +236,7 @@ impl Study {
                 quick,
                 left_out: Vec::new(),
                 targets: Vec::new(),
+                about: Vec::new(),
             },
         };
         if quick {
@@ -361,6 +364,32 @@ impl Study {
         Ok(())
     }
 
+    /// Describes targets (`NAME=TEXT`), since a server's hardware can't be seen from its client.
+    pub fn describe(&mut self, about: &[String]) -> Result<(), String> {
+        let named = |target: &String| at_target(target).map(|setting| setting.name);
+        let names: Vec<String> = self.definition.targets.iter().map(named).collect::<Result<_, _>>()?;
+        for text in about {
+            let Some((name, _)) = described(text) else {
+                return Err(format!("--about {text}: expected NAME=TEXT, such as old='2 processors, 64 GB, RAID 10'"));
+            };
+            if !names.iter().any(|known| known == name) {
+                let near = did_you_mean(name, names.iter().map(String::as_str));
+                let known = near.unwrap_or_else(|| format!("there are: {}", names.join(", ")));
+                return Err(format!("--about {name}: no --target has this name; {known}"));
+            }
+        }
+        self.definition.about = about.to_vec();
+        Ok(())
+    }
+
+    /// Returns the description of a target.
+    pub(super) fn description(&self, target: &str) -> Option<String> {
+        let named = self.definition.targets.iter().find(|text| target_of(text).1 == target)?;
+        let name = at_target(named).ok()?.name;
+        let mut descriptions = self.definition.about.iter().filter_map(|text| described(text));
+        descriptions.find(|(described, _)| *described == name).map(|(_, text)| text.to_owned())
+    }
+
     /// Removes settings that need a private server, if others remain to be compared.
     fn leave_out_private_servers(&mut self) {
         let is_private = |setting: &Setting| setting.options.lab_option().is_some();
@@ -381,11 +410,21 @@ impl Study {
     }
 }
 
-fn at_target(text: &str) -> Result<Setting, String> {
-    let (name, target) = match text.split_once('=') {
+/// Splits `NAME=TEXT`.
+fn described(text: &str) -> Option<(&str, &str)> {
+    text.split_once('=').map(|(name, text)| (name, text.trim())).filter(|(_, text)| !text.is_empty())
+}
+
+/// Splits `[NAME=]TARGET`.
+fn target_of(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
         Some((name, target)) if !name.contains([':', '/']) && !name.is_empty() => (Some(name), target),
         _ => (None, text),
-    };
+    }
+}
+
+fn at_target(text: &str) -> Result<Setting, String> {
+    let (name, target) = target_of(text);
     let url: TargetUrl = target.parse().map_err(|error| format!("--target {text}: {error}"))?;
     let own = match url {
         TargetUrl::Share(share) => share.host,

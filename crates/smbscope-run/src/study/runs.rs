@@ -203,7 +203,8 @@ impl Memory {
                 study.seed,
                 variants.iter().map(|variant| variant.baseline),
             )
-            .suspecting(study.suspect.clone()),
+            .suspecting(study.suspect.clone())
+            .describing(variants.iter().map(|variant| study.description(variant.options.target()?))),
             document: document(study, variants, directory),
         };
         for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
@@ -315,6 +316,7 @@ fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> Stu
         quick: study.definition.quick,
         left_out: study.definition.left_out.clone(),
         targets: study.definition.targets.clone(),
+        about: study.definition.about.clone(),
     };
     StudyDocument {
         generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),

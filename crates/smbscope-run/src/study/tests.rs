@@ -166,6 +166,19 @@ fn targets_stand_for_the_servers_of_the_file() {
 }
 
 #[test]
+fn targets_are_described_by_their_names() {
+    let mut named = study(TWO);
+    named.at_targets(&["a=smb://ann@a/s".to_owned(), "smb://b.example/s".to_owned()]).unwrap();
+    named.describe(&["a= 2 processors, RAID 10".to_owned(), "b.example=x=y".to_owned()]).unwrap();
+    let about = ["smb://ann@a/s", "smb://b.example/s", "smb://c/s"].map(|target| named.description(target));
+    assert_eq!(about, [Some("2 processors, RAID 10".to_owned()), Some("x=y".to_owned()), None]);
+    for (text, expected) in [("c=x", "no --target has this name"), ("a", "expected NAME=TEXT"), ("a=", "NAME=TEXT")] {
+        let error = named.describe(&[text.to_owned()]).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_place() {
     for (text, expected) in [
         ("", "two.toml:1:1: missing field `name`"),
