@@ -241,6 +241,8 @@ impl Graph {
             of_flow.sort_by_key(|at| (self.nodes[*at].first, self.nodes[*at].end, *at));
             // Periods of uninterrupted delivery: start, end, and busy time accumulated by the end.
             let mut busy: Vec<(i64, i64, i64)> = Vec::new();
+            // End of the previous response, which may be a single packet and take no time.
+            let mut delivered = i64::MIN;
             for at in of_flow {
                 let node = &self.nodes[at];
                 let due = node.sent.saturating_add(node.trip.unwrap_or(0));
@@ -250,10 +252,10 @@ impl Graph {
                     total - (to - from) + (time.min(to) - from).max(0)
                 };
                 let queued = if due < node.first { before(node.first) - before(due) } else { 0 };
-                let last = busy.last().copied();
-                let gap = last.filter(|(_, to, _)| *to > due && *to <= node.first).map(|(_, to, _)| node.first - to);
+                let gap = (due < delivered && delivered <= node.first).then(|| node.first - delivered);
+                delivered = delivered.max(node.end);
                 let (first, end) = (node.first, node.end);
-                let (_, to, total) = last.unwrap_or((0, i64::MIN, 0));
+                let (_, to, total) = busy.last().copied().unwrap_or((0, i64::MIN, 0));
                 let from = first.max(to);
                 if end > from {
                     busy.push((from, end, total + (end - from)));

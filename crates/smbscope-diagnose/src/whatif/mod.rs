@@ -162,6 +162,13 @@ impl Scenario {
         self.replays_transfers() || self.server.is_some() || self.dialect.is_some() || self.read_ahead
     }
 
+    /// Returns true if commands wait longer for the server or the network. `trip` is the longest captured round trip.
+    fn is_slower(&self, trip: Option<i64>) -> bool {
+        let Scenario { round_trip, bandwidth, server, slower, .. } = self;
+        let is_farther = round_trip.zip(trip).is_some_and(|(changed, captured)| changed.0 > captured);
+        is_farther || bandwidth.is_some() || server.is_some_and(|factor| factor > 1.0) || !slower.is_empty()
+    }
+
     /// Returns true if transfers take another time than in the capture.
     fn replays_transfers(&self) -> bool {
         self.round_trip.is_some() || self.bandwidth.is_some()

@@ -37,6 +37,8 @@ const PACING: [f64; 3] = [0.0, 0.5, 0.83];
 const REPEATED: [f64; 2] = [0.9, 1.1];
 /// Upper variation for hosts that become busy because they wait less.
 const BUSIER: f64 = 1.25;
+/// Lower variation for hosts that several threads kept busy, and that become less so because these wait longer.
+const IDLER: f64 = 0.8;
 /// Delay of hosts that wait for each other, as a share of a round trip: best estimate and upper bound.
 const LATE: [f64; 2] = [0.2, 0.5];
 /// Ratio of the round trip of commands to the shortest one. Without it, predictions were 2% to 6% short.
@@ -74,8 +76,10 @@ impl Assumptions {
             link: 1.0,
             protocol: Bound::Best,
         };
+        let is_shared =
+            graph.lanes.len() > 1 && scenario.is_slower(graph.nodes.iter().filter_map(|node| node.trip).max());
         let short = Assumptions {
-            own: less,
+            own: if is_shared { IDLER } else { less },
             trip: 1.0,
             // The more of the time is the server's, the more a faster one saves.
             wakes: if is_faster { longest } else { least },

@@ -91,6 +91,18 @@ fn a_request_after_all_others_waits_for_all_of_them() {
 }
 
 #[test]
+fn responses_of_one_packet_follow_each_other_as_they_did() {
+    // Five reads are sent together, and a server with one thread answers every millisecond. The first response takes
+    // two packets, the others one.
+    let mut reads: Vec<Exchange> = (0..5).map(|number| long_read(0, 2 + number, 2 + number)).collect();
+    reads[0].response.first.as_mut().expect("it is answered").time = Timestamp(MS);
+    assert_eq!(predicted(&reads, 1, "server=1x"), (6_000, 6_000));
+    // It answers every two milliseconds; the first response is twice as late, too.
+    let (_, twice) = predicted(&reads, 1, "server=2x");
+    assert!((10_000..=11_500).contains(&twice), "{twice}");
+}
+
+#[test]
 fn a_slow_link_carries_one_message_after_the_other_and_processors_sleep() {
     // At 1 Mbit/s, request and response of 100 bytes take (100 + 66) × 8 µs each. The command of 0.5 ms, with a round
     // trip of 0.1 ms, found its processors awake; now they need 0.075 ms.
