@@ -225,9 +225,11 @@ fn a_minute_has_the_counters_of_the_server_and_values_of_queries() {
 fn counters_of_the_present_do_not_fit_a_finished_capture() {
     let directory = directory("watch_counters_finished");
     write(&directory, "ten.pcap", ten_minutes());
-    let said = watch(&directory, &["ten.pcap", "--server-metrics", "127.0.0.1:9100"]);
-    assert_eq!(said.status, Some(2));
-    assert!(said.err.contains("the capture is from the past"), "{}", said.err);
+    for source in [&["--server-metrics", "127.0.0.1:9100"][..], &["--machine-metrics"]] {
+        let said = watch(&directory, &[&["ten.pcap"], source].concat());
+        assert_eq!(said.status, Some(2));
+        assert!(said.err.contains("the capture is from the past"), "{}", said.err);
+    }
 }
 
 #[test]

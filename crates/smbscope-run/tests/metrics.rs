@@ -6,7 +6,7 @@ use smbscope_lab::Launcher;
 use smbscope_model::Timestamp;
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::options::{BenchOptions, MetricsOptions};
-use smbscope_run::{Bench, RunOptions, WatchedServer};
+use smbscope_run::{Bench, CounterSource, RunOptions, WatchedServer};
 use smbscope_testkit::skip;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -192,7 +192,7 @@ fn a_minute_has_the_counters_of_node_exporter_and_the_values_of_prometheus() {
     let [node, url] = [exporter.port, prometheus.port].map(|port| format!("127.0.0.1:{port}"));
     let (node, url) = (node.parse().expect("a URL"), url.parse().expect("a URL"));
     let from = Timestamp((unix_time() * 1e9) as i64);
-    let watched = WatchedServer::begin(Some(&node), Some(&url), &queries).expect("threads");
+    let watched = WatchedServer::begin(Some(CounterSource::Exporter(&node)), Some(&url), &queries).expect("threads");
     let mut watched = watched.expect("something to read");
     sleep(Duration::from_secs(5));
     let minute = watched.minute(from, Timestamp((unix_time() * 1e9) as i64));

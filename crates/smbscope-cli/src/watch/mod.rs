@@ -26,7 +26,7 @@ use smbscope_run::analysis::AnalysisError;
 use smbscope_run::analysis::live::{self, LiveMinute, LiveObserver, LiveSecond};
 use smbscope_run::exposition::{self, MetricsEndpoint, MetricsRegistry};
 use smbscope_run::files::Sources;
-use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, WatchFormat, WatchOptions};
+use smbscope_run::options::{AnalysisOptions, AnalyzeFormat, QueryOptions, WatchFormat, WatchOptions};
 use smbscope_run::watch::{self, CaptureLosses, CauseEvents, WatchedCapture, sandbox};
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
@@ -64,11 +64,8 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
     let mut display = Display::open(options, capture.losses(), metrics, notices, Arc::clone(&stop));
     display.causes = capture.causes.take();
-    display.server = WatchedServer::begin(
-        options.server_metrics.server_metrics.as_ref(),
-        options.queries.prometheus.as_ref(),
-        &options.queries.also,
-    )?;
+    let QueryOptions { prometheus, also } = &options.queries;
+    display.server = WatchedServer::begin(options.counters(), prometheus.as_ref(), also)?;
     let report = live::follow(&mut capture.set, &analysis, capture.clock, &mut display);
     let causes = display.close();
     let ended = capture.ended_because();

@@ -18,7 +18,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-pub use watched::{NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer};
+pub use watched::{
+    CounterSource, NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute, WatchedServer,
+};
 
 /// Server metrics kept: 24 for a day.
 const METRICS_MAX: usize = 24 * 86_400;

@@ -1,7 +1,7 @@
 //! Counters of the server, and values of Prometheus queries, minute by minute for `watch`.
 
 use super::counters::{ANSWER_MAX, PATIENCE, http_url};
-use super::{Exporter, Metrics};
+use super::{Exporter, Metrics, machine};
 use crate::BenchError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl FromStr for NamedQuery {
 /// Figures of the server in a minute.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ServerMinute {
-    /// Null without an exporter, and if it gave no values in the minute.
+    /// Null without a source, and if it gave no values in the minute.
     pub server: Option<ServerFigures>,
     /// Values of the queries that had any.
     pub also: Vec<QueryFigure>,
@@ -65,7 +65,7 @@ pub struct ServerMinute {
 /// Figures of a server in a minute, by the name of the metric, as in the documents of `bench`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerFigures {
-    /// Address of the exporter.
+    /// Address of the exporter, or `this machine`.
     pub source: String,
     #[serde(flatten)]
     pub metrics: BTreeMap<String, ServerFigure>,
@@ -91,6 +91,13 @@ pub struct QueryFigure {
     pub count: u64,
 }
 
+/// Where the counters of a watched server come from.
+#[derive(Debug, Clone, Copy)]
+pub enum CounterSource<'a> {
+    Exporter(&'a Exporter),
+    ThisMachine,
+}
+
 /// Samples a server and evaluates queries until dropped.
 pub struct WatchedServer {
     metrics: Option<Metrics>,
@@ -100,19 +107,26 @@ pub struct WatchedServer {
 }
 
 impl WatchedServer {
-    /// Begins to read an exporter, and to evaluate queries if there is a Prometheus. Returns `None` if there is nothing
-    /// to read.
+    /// Begins to read counters, and to evaluate queries if there is a Prometheus. Returns `None` if there is nothing to
+    /// read.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// The system has no thread left, or no counters that can be read.
     pub fn begin(
-        exporter: Option<&Exporter>,
+        counters: Option<CounterSource<'_>>,
         prometheus: Option<&PrometheusUrl>,
         queries: &[NamedQuery],
     ) -> Result<Option<WatchedServer>, BenchError> {
-        // The address matters without an exporter only.
-        let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let metrics = exporter.map(|exporter| Metrics::new(nowhere, None, Some(exporter)));
+        if matches!(counters, Some(CounterSource::ThisMachine)) && !machine::HAS_COUNTERS {
+            let text = "this system's counters can't be read: leave out --machine-metrics";
+            return Err(BenchError::Unavailable(text.to_owned()));
+        }
+        // Not a port of SMB, so that no smbstatus is run: the sandbox forbids it.
+        let this_machine = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let metrics = counters.map(|source| match source {
+            CounterSource::Exporter(exporter) => Metrics::new(this_machine, None, Some(exporter)),
+            CounterSource::ThisMachine => Metrics::new(this_machine, None, None),
+        });
         let queries = prometheus.filter(|_| !queries.is_empty()).map(|url| QueryFollower::begin(url, queries));
         let queries = queries.transpose()?;
         let is_used = metrics.is_some() || queries.is_some();
@@ -140,7 +154,7 @@ impl WatchedServer {
     pub fn warnings(&mut self) -> Vec<String> {
         let mut troubles = Vec::new();
         let trouble = self.metrics.as_ref().and_then(Metrics::trouble);
-        troubles.extend(trouble.map(|why| ("--server-metrics".to_owned(), why)));
+        troubles.extend(trouble.map(|why| ("the server's counters".to_owned(), why)));
         if let Some(queries) = &self.queries {
             troubles.extend(queries.troubles());
         }
@@ -378,7 +392,8 @@ mod tests {
         let queries: Vec<NamedQuery> = ["a=one", "b=two", "c=nan"].map(|text| text.parse().expect("a query")).into();
         let exporter: Exporter = "127.0.0.1:1".parse().expect("a URL");
         let begun = crate::environment::now();
-        let watched = WatchedServer::begin(Some(&exporter), Some(&prometheus()), &queries).expect("threads");
+        let watched = WatchedServer::begin(Some(CounterSource::Exporter(&exporter)), Some(&prometheus()), &queries)
+            .expect("threads");
         let mut watched = watched.expect("something to read");
         let (mut told, end) = (Vec::new(), Instant::now() + Duration::from_secs(30));
         while told.len() < 2 && Instant::now() < end {
@@ -387,7 +402,7 @@ mod tests {
         }
         told.sort();
         assert!(told[0].starts_with("--also b: the query returns 2 series"), "{told:?}");
-        assert!(told[1].starts_with("--server-metrics: http://127.0.0.1:1/metrics can't be read"), "{told:?}");
+        assert!(told[1].starts_with("the server's counters: http://127.0.0.1:1/metrics can't be read"), "{told:?}");
         assert!(watched.warnings().is_empty());
         let minute = watched.minute(begun, crate::environment::now());
         assert!(minute.server.is_none());

@@ -4,6 +4,7 @@ use super::{
     AnalyzeFormat, CommandOptions, MetricsOptions, QueryOptions, ReadingOptions, RingOptions, ServerMetricsOptions,
     TerminalOptions, format_by_ending,
 };
+use crate::metrics::CounterSource;
 use clap::{Args, ValueEnum};
 use smbscope_model::{Nanos, units};
 use std::path::PathBuf;
@@ -74,6 +75,10 @@ pub struct WatchOptions {
     #[command(flatten)]
     pub server_metrics: ServerMetricsOptions,
 
+    /// Show this machine's CPU, memory, disks and network in each minute, if it is the server. Requires Linux.
+    #[arg(long, conflicts_with = "server_metrics", help_heading = "Results")]
+    pub machine_metrics: bool,
+
     #[command(flatten)]
     pub queries: QueryOptions,
 
@@ -85,6 +90,12 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
+    /// Returns the source of the server's counters.
+    pub fn counters(&self) -> Option<CounterSource<'_>> {
+        let exporter = self.server_metrics.server_metrics.as_ref().map(CounterSource::Exporter);
+        exporter.or(self.machine_metrics.then_some(CounterSource::ThisMachine))
+    }
+
     /// Returns the format of the report at the end.
     pub fn report_format(&self) -> AnalyzeFormat {
         format_by_ending(self.output.as_deref()).unwrap_or(AnalyzeFormat::Text)
@@ -96,10 +107,13 @@ impl CommandOptions for WatchOptions {
         if matches!(self.report_format(), AnalyzeFormat::Csv | AnalyzeFormat::Parquet) {
             return Some("watch writes a report, not the exchange table; name an .html, .json, .txt or .md file");
         }
-        let reads_server = self.server_metrics.server_metrics.is_some() || self.queries.prometheus.is_some();
-        if reads_server && !self.follow && self.file.as_ref().is_some_and(|file| file.is_file()) {
+        let reads_exporter = self.server_metrics.server_metrics.is_some() || self.queries.prometheus.is_some();
+        if (reads_exporter || self.machine_metrics)
+            && !self.follow
+            && self.file.as_ref().is_some_and(|file| file.is_file())
+        {
             return Some(
-                "--server-metrics and --prometheus show the present, and the capture is from the past: add --follow if it grows",
+                "--server-metrics, --machine-metrics and --prometheus show the present, and the capture is from the past: add --follow if it grows",
             );
         }
         let is_stdin = self.file.as_ref().is_some_and(|file| file.as_os_str() == "-");

@@ -48,6 +48,8 @@ const NAME_LOOKUP_READS: [&str; 10] = [
     "/lib",
     "/lib64",
 ];
+/// Read for the speed of this machine's links, besides /proc.
+const MACHINE_READS: [&str; 2] = ["/sys/class/net", "/sys/devices"];
 /// The display opens the terminal by its name if standard input is something else.
 const SYSTEM_WRITES: [&str; 2] = ["/dev/null", "/dev/tty"];
 
@@ -83,6 +85,9 @@ pub fn prepare(options: &WatchOptions, read_later: &[PathBuf], saves_reports: bo
     let may_connect = options.server_metrics.server_metrics.is_some() || options.queries.prometheus.is_some();
     if may_connect {
         reads.extend(NAME_LOOKUP_READS.map(PathBuf::from));
+    }
+    if options.machine_metrics {
+        reads.extend(MACHINE_READS.map(PathBuf::from));
     }
     let ruleset = ruleset(&reads, &writes).inspect_err(|error| tracing::info!(%error, "no Landlock rules")).ok();
     let may_execute = options.on_cause.is_some();
@@ -294,6 +299,7 @@ fn compiled(mut rules: BTreeMap<i64, Vec<SeccompRule>>, error: libc::c_int) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::{CounterSource, WatchedServer};
     use crate::watch::WatchedCapture;
     use clap::Parser;
     use landlock::{CompatLevel, Compatible};
@@ -405,6 +411,29 @@ mod tests {
             prepare(&WatchOptions { server_metrics, ..options(folder) }, &[], false);
             enter(None);
             std::net::TcpStream::connect(("localhost", port)).expect("found by name, and connected");
+            assert!(Command::new("/bin/true").status().is_err());
+        });
+    }
+
+    #[test]
+    fn the_counters_of_this_machine_can_be_read() {
+        in_new_process("the_counters_of_this_machine_can_be_read", |folder| {
+            prepare(&WatchOptions { machine_metrics: true, ..options(folder) }, &[], false);
+            enter(None);
+            let watched =
+                WatchedServer::begin(Some(CounterSource::ThisMachine), None, &[]).expect("Linux has counters");
+            let mut watched = watched.expect("they are read");
+            let from = crate::environment::now();
+            let begun = Instant::now();
+            let server = loop {
+                if let Some(server) = watched.minute(from, crate::environment::now()).server {
+                    break server;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", watched.warnings());
+                thread::sleep(Duration::from_millis(100));
+            };
+            assert_eq!((server.source.as_str(), watched.warnings()), ("this machine", Vec::new()));
+            assert!(server.metrics["memory"].mean > 1e6 && server.metrics.contains_key("cpu"), "{server:?}");
             assert!(Command::new("/bin/true").status().is_err());
         });
     }
