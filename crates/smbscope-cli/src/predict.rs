@@ -1,6 +1,7 @@
 //! `smbscope predict`: the duration of captured commands under other conditions.
 
 use crate::analyze::{self, AnalysisOutcome};
+use crate::bench::{TypedPasswords, password_source};
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
 use crate::record::{self, RecordedCommands, RecordedPart};
@@ -12,7 +13,9 @@ use smbscope_report::prediction::{PredictedUsers, PredictionDocument};
 use smbscope_run::BenchError;
 use smbscope_run::files::Sources;
 use smbscope_run::options::{PredictFormat, PredictOptions};
-use smbscope_run::predict::{CapturedConditions, ProofObserver, ProofRequest, Scenario, prove as prove_in_lab};
+use smbscope_run::predict::{
+    CapturedConditions, ProofObserver, ProofRequest, ProofTarget, Scenario, prove as prove_in_lab,
+};
 use smbscope_run::record::RecordingOptions;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,20 +57,30 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Replays the commands in the lab, as captured and with each change.
+/// Replays the commands, as captured and with each change.
 fn prove(
     arguments: &PredictOptions,
     inputs: &[CaptureInput],
     captured: CapturedConditions,
     document: PredictionDocument,
 ) -> anyhow::Result<PredictionDocument> {
-    let PredictOptions { reading, episode, filter, changes, repetitions, terminal, .. } = arguments;
+    let PredictOptions {
+        reading, episode, filter, changes, repetitions, terminal, target, target_password_file, ..
+    } = arguments;
     let part = RecordedPart { client: None, episode: *episode, filter: filter.as_ref() };
     let RecordedCommands { recorder, names, .. } = record::read(inputs, reading, &part, terminal.progress.quiet)?;
     let named = RecordingOptions { name: "recorded".to_owned(), from: names.join(", "), key: None };
     let recording = recorder.finish(&named).with_context(|| names.join(", "))?;
-    let request =
-        ProofRequest { recording: &recording, changes, captured, repetitions: *repetitions, launcher: lab::kept()? };
+    let passwords = TypedPasswords::default();
+    let password = || passwords.once(String::new(), password_source(target_password_file.clone()));
+    let request = ProofRequest {
+        recording: &recording,
+        changes,
+        captured,
+        repetitions: *repetitions,
+        launcher: lab::kept()?,
+        target: target.as_ref().map(|url| ProofTarget { url, password: &password }),
+    };
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
     let proof = prove_in_lab(&request, &mut Replays { quiet: terminal.progress.quiet }, &stop);

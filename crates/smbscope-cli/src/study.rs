@@ -1,10 +1,10 @@
 //! `smbscope study`: executes the runs of a study and prints the results.
 
+use crate::bench::TypedPasswords;
 use crate::interrupt::{self, InterruptedError};
 use crate::output::{self, Output};
 use crate::{BadArguments, bench, entry, terminal};
 use anyhow::bail;
-use smbscope_client::Secret;
 use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
@@ -14,11 +14,10 @@ use smbscope_run::launch::{ProgramFilesLocation, Series, SeriesOptions};
 use smbscope_run::options::{BenchOptions, ClusterOptions, LabServerOptions, LaunchOptions, StudyFormat, StudyOptions};
 use smbscope_run::study::{self, Conductor, PlannedVariant, Study, StudyProgress};
 use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl, busy_percent};
-use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const ANSWER_BYTES: u64 = 16;
@@ -56,7 +55,8 @@ pub(crate) fn run(arguments: &StudyOptions) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
     let cluster = &arguments.cluster;
-    let mut runs = Runs { stop, quiet: arguments.terminal.progress.quiet, cluster, passwords: Arc::default() };
+    let mut runs =
+        Runs { stop, quiet: arguments.terminal.progress.quiet, cluster, passwords: TypedPasswords::default() };
     let document = study::run(&study, directory, &mut runs)?;
     let printed = match arguments.format {
         StudyFormat::Json => smbscope_report::study::write(&document, output.writer()),
@@ -225,8 +225,7 @@ struct Runs<'a> {
     stop: Arc<AtomicBool>,
     quiet: bool,
     cluster: &'a ClusterOptions,
-    /// By target, so that each is asked for once; a user may have different passwords on different servers.
-    passwords: Arc<Mutex<HashMap<String, Secret>>>,
+    passwords: TypedPasswords,
 }
 
 impl Runs<'_> {
@@ -246,20 +245,12 @@ impl Runs<'_> {
 
     fn remember(&self, server: &ServerUnderTest, connect: &mut Connect) {
         let nobody = Box::new(|_: &str| Err("asked twice".into()));
-        let (known, ask) = (Arc::clone(&self.passwords), std::mem::replace(&mut connect.password, nobody));
+        let ask = std::mem::replace(&mut connect.password, nobody);
         let target = match server {
             ServerUnderTest::Named(target) => target.to_string(),
             ServerUnderTest::Private(_) => String::new(),
         };
-        connect.password = Box::new(move |user| {
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(password) = known.get(&target) {
-                return Ok(password.clone());
-            }
-            let password = ask(user)?;
-            known.insert(target.clone(), password.clone());
-            Ok(password)
-        });
+        connect.password = self.passwords.once(target, ask);
     }
 
     fn say(&self, text: &str) {

@@ -4,6 +4,7 @@ use crate::common::{Said, bundled, directory, finish};
 use serde_json::Value;
 use smbscope_lab::available;
 use smbscope_testkit::skip;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The office capture, whose connections begin in it.
@@ -81,6 +82,8 @@ fn what_cannot_be_predicted_is_one_line() {
         (&["--if", "rtt=1ms", "--episode", "999"], 1, "--episode 999"),
         (&["--if", "rtt=1ms", "--filter", "command == FLUSH and path == nowhere"], 1, "no command was answered"),
         (&["--if", "rtt=1ms", "-o", "report.csv"], 2, ".csv"),
+        (&["--if", "rtt=1ms", "--target", "smb://h/s"], 2, "--prove"),
+        (&["--if", "rtt=1ms", "--prove", "--target", "file:/tmp"], 2, "expected smb://"),
     ] {
         let said = predict(arguments);
         assert_eq!(said.status, Some(status), "{arguments:?}: {}", said.err);
@@ -136,23 +139,55 @@ fn a_page_has_the_document_with_its_headline() {
     assert!(said.contains("<title>SMB prediction: ") && said.contains(&format!("{CAPTURE}</title>")));
 }
 
-/// Copies 12 small files, and proves a longer round trip, a slower server and signatures with it.
-#[test]
-fn a_prediction_is_proved_by_replays_in_the_lab() {
+/// Captures a user who copies 12 small files. Returns `None` if that is not possible.
+fn copies(name: &str) -> Option<PathBuf> {
     if let Err(why) = available() {
-        return skip::missing(why);
+        skip::missing(why);
+        return None;
     }
-    let folder = directory("predict-prove");
-    let run = folder.join("run").display().to_string();
+    let run = directory(name).join("run").display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.args(["bench", "-q", "--workload", "copy-small", "--set", "files=12", "--users", "1", "--passes", "1"]);
     command.args(["--capture", "-o", &run]).stdin(Stdio::null());
     let said = finish(command);
     assert_eq!(said.status, Some(0), "{}", said.err);
     let files = std::fs::read_dir(&run).expect("the run is kept").map(|entry| entry.expect("an entry").path());
-    let Some(capture) = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "pcap")) else {
-        return skip::unable(format_args!("nothing can be captured: {}", said.err));
-    };
+    let capture = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "pcap"));
+    if capture.is_none() {
+        skip::unable(format_args!("nothing can be captured: {}", said.err));
+    }
+    capture
+}
+
+/// Proves signatures on a server that is there already, where a longer round trip can't be made.
+#[test]
+fn a_prediction_is_proved_on_a_given_server() {
+    let Some(capture) = copies("predict-prove-target") else { return };
+    let script = r#"exec "$0" predict -q --format json --prove --repetitions 1 --if rtt=10ms --if signing=required \
+                    --target "$SMBSCOPE_LAB_URL" --target-password-file "$SMBSCOPE_LAB_PASSWORD_FILE" "$1""#;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["lab", "run", "--", "sh", "-c", script, env!("CARGO_BIN_EXE_smbscope")]);
+    command.arg(capture).stdin(Stdio::null());
+    let said = finish(command);
+    if said.err.contains("captured") {
+        return skip::unable(said.err.trim());
+    }
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let proof = &document["proof"];
+    assert!(proof["server"].as_str().is_some_and(|server| server.starts_with("smb://")), "{proof}");
+    let [farther, signed] = [0, 1].map(|at| &proof["changes"][at]);
+    assert_eq!((&farther["verdict"]["kind"], &farther["measured_ns"]), (&Value::from("not_made"), &Value::Null));
+    assert!(farther["verdict"]["why"].as_str().is_some_and(|why| why.contains("--target")), "{proof}");
+    assert!(signed["measured_ns"].is_object() && signed["predicted_ns"].is_object(), "{proof}");
+    assert!(["holds", "misses"].contains(&signed["verdict"]["kind"].as_str().expect("a verdict")), "{proof}");
+    assert!(document["headline"].as_str().is_some_and(|line| line.contains(" on smb://")), "{document}");
+}
+
+/// Proves a longer round trip, a slower server and signatures.
+#[test]
+fn a_prediction_is_proved_by_replays_in_the_lab() {
+    let Some(capture) = copies("predict-prove") else { return };
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.args(["predict", "-q", "--format", "json", "--prove", "--repetitions", "1"]);
     command.args(["--if", "rtt=10ms", "--if", "server=0.5x", "--if", "server=4x", "--if", "signing=required"]);

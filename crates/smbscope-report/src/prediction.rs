@@ -36,7 +36,7 @@ pub struct PredictionDocument {
     /// Predicted response times, of --users.
     #[serde(flatten)]
     users: Option<UsersPrediction>,
-    /// Measurement of the predictions in the lab. Null without --prove.
+    /// Measurement of the predictions. Null without --prove.
     proof: Option<Proof>,
 }
 

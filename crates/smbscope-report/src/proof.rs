@@ -1,4 +1,4 @@
-//! The proof of predictions: replays in the lab, and how they compare.
+//! The proof of predictions: replays in the lab or on a given server, and how they compare.
 
 use crate::format::{clean, counted, from_to, span};
 use crate::json::listings::SlowExchange;
@@ -11,10 +11,12 @@ use smbscope_model::{Exchange, Nanos};
 /// Most commands of a replay that are listed.
 pub const REPLAYED_LISTED_MAX: usize = 1_000;
 
-/// Measurement of predictions: the recorded commands, replayed in the lab as captured and with each change.
+/// Measurement of predictions: the recorded commands, replayed as captured and with each change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
+    /// Share of the replays: `smb://ann@server/share`. Null for private servers in the lab.
+    pub server: Option<String>,
     /// Replayed commands.
     pub commands: u64,
     /// Clients that were replayed, each as a user of its own.
@@ -105,7 +107,7 @@ pub enum ProofVerdict {
         /// The assumption that failed, as far as the replays show.
         why: String,
     },
-    /// The lab can't make this change.
+    /// The change can't be made there.
     NotMade {
         /// The reason.
         why: String,
@@ -113,7 +115,12 @@ pub enum ProofVerdict {
 }
 
 impl Proof {
-    /// Formats the result: `Proved in the lab: 2 of 3 predictions hold.`, with the first that does not.
+    /// Formats the place of the replays: `in the lab`.
+    fn place(&self) -> String {
+        self.server.as_ref().map_or_else(|| "in the lab".to_owned(), |server| format!("on {}", clean(server)))
+    }
+
+    /// Formats the result: `In the lab, 2 of 3 predictions hold.`, with the first that does not.
     pub(crate) fn headline(&self) -> String {
         let made = || self.changes.iter().filter(|change| !matches!(change.verdict, ProofVerdict::NotMade { .. }));
         let (of, holds) = (made().count(), made().filter(|change| change.verdict == ProofVerdict::Holds).count());
@@ -125,12 +132,13 @@ impl Proof {
         let missed = made().find(|change| change.verdict != ProofVerdict::Holds);
         let shown =
             missed.or_else(|| made().next()).and_then(measured).map_or_else(String::new, |text| format!(" {text}"));
+        let place = self.place();
         match (of, holds) {
-            (0, _) => "Nothing was proved: the lab can't make these changes.".to_owned(),
-            (1, 1) => format!("Proved in the lab:{shown}."),
-            (_, holds) if holds == of => format!("Proved in the lab, all {of}:{shown}."),
-            (1, _) => format!("The prediction failed in the lab:{shown}."),
-            _ => format!("In the lab, {holds} of {of} predictions hold. Not so:{shown}."),
+            (0, _) => format!("Nothing was proved: these changes can't be made {place}."),
+            (1, 1) => format!("Proved {place}:{shown}."),
+            (_, holds) if holds == of => format!("Proved {place}, all {of}:{shown}."),
+            (1, _) => format!("The prediction failed {place}:{shown}."),
+            _ => format!("{holds} of {of} predictions hold {place}. Not so:{shown}."),
         }
     }
 
@@ -152,7 +160,7 @@ impl Proof {
         let replays = self.as_captured_ns.as_ref().map_or(0, |measured| measured.replays);
         let (users, connections) =
             (counted(self.clients, "user", "users"), counted(self.threads, "connection", "connections"));
-        let title = format!("In the lab, {}", counted(replays, "replay", "replays"));
+        let title = format!("{} {}", counted(replays, "replay", "replays"), self.place());
         let rendered = Table::new()
             .column(
                 ColumnHead::new(

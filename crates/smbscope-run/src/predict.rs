@@ -1,14 +1,15 @@
-//! Proves predictions: replays the recorded commands on private servers, as they were and with each change really made,
-//! and measures both on the wire.
+//! Proves predictions: replays the recorded commands, as they were and with each change really made, and measures both
+//! on the wire.
 //!
-//! The replay as captured calibrates the prediction, because the lab's server and client are not the captured ones. Runs
+//! Replays run on private servers, or on a given one, whose dialect and protection can be changed, but nothing else.
+//! The replay as captured calibrates the prediction, because server and client are not the captured ones. Runs
 //! take turns, so that drift affects all of them alike. Start reading at [`prove`].
 
 use crate::analysis::{AnalysisOptions, CaptureSetAnalysis};
 use crate::bench::setup::RunOptions;
 use crate::bench::{Bench, BenchOutcome};
 use crate::options::{BenchOptions, CapturePoints, ConnectOptions, OptionsError, RequestOptions};
-use crate::server::{Private, ServerUnderTest};
+use crate::server::{Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 use crate::{BenchError, one_line};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_client::{ClientSigningPolicy, Encryption};
@@ -22,6 +23,7 @@ use smbscope_report::bench::{BenchRunOutcome, Captured, RunCapture};
 use smbscope_report::proof::{MeasuredDuration, Proof, ProofVerdict, ProvedChange, ReplayedCommands};
 use smbscope_stats::Covered;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -39,6 +41,22 @@ pub struct ProofRequest<'a> {
     pub captured: CapturedConditions,
     pub repetitions: u32,
     pub launcher: Launcher,
+    /// Server to replay on. `None` starts private ones.
+    pub target: Option<ProofTarget<'a>>,
+}
+
+/// Server of a user, on which commands are replayed.
+#[derive(Clone, Copy)]
+pub struct ProofTarget<'a> {
+    pub url: &'a ShareUrl,
+    /// Returns the source of passwords for one replay.
+    pub password: &'a dyn Fn() -> Box<Passwords>,
+}
+
+impl fmt::Debug for ProofTarget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProofTarget").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 /// Conditions of a capture that a replay has to share.
@@ -118,7 +136,10 @@ pub fn prove(
     let workload = folder.path().join("recording.toml");
     std::fs::write(&workload, request.recording.to_toml()).map_err(BenchError::file("write", &workload))?;
     let base = as_captured(request);
-    let of_change = |change| settings(&base, change, request.recording);
+    let of_change = |change| match &request.target {
+        Some(_) if !is_of_client(change) => Err(ONLY_PRIVATE.to_owned()),
+        _ => settings(&base, change, request.recording),
+    };
     let mut conditions: Vec<Condition> = std::iter::once(Ok(base.clone()))
         .chain(request.changes.iter().map(of_change))
         .map(|settings| Condition { settings, replays: Vec::new() })
@@ -138,6 +159,15 @@ pub fn prove(
         }
     }
     Ok(compared(request, &conditions))
+}
+
+const ONLY_PRIVATE: &str = "only a private server can be changed like this: omit --target";
+
+/// Returns true if a client alone can make the change.
+fn is_of_client(change: &Scenario) -> bool {
+    let Scenario { round_trip, bandwidth, server, slower, cache_opens: _, read_ahead: _, dialect: _, signing: _ } =
+        change;
+    round_trip.is_none() && bandwidth.is_none() && server.is_none() && slower.is_empty()
 }
 
 /// Returns the settings of a server as far away as the captured one, and of a client with its dialect and protection.
@@ -218,7 +248,7 @@ fn storage_latency(slower: &[(CommandGroup, Nanos)], recording: &Recording) -> R
     }
 }
 
-/// Replays the recording once on a new server, and reads its capture.
+/// Replays the recording once, and reads its capture.
 fn replay(
     request: &ProofRequest<'_>,
     workload: &Path,
@@ -237,15 +267,24 @@ fn replay(
         duration: Some(REPLAY_MAX),
         capture: Some(CapturePoints::Client),
         output: Some(directory.to_owned()),
+        target: request.target.map(|target| TargetUrl::Share(target.url.clone())),
         ..BenchOptions::default()
     };
-    let nobody = Box::new(|_: &str| Err("a private server has its own password".into()));
-    let options = RunOptions::new(bench, request.launcher.clone(), nobody).map_err(|error| match error {
+    let password = match &request.target {
+        Some(target) => (target.password)(),
+        None => Box::new(|_: &str| Err("a private server has its own password".into())),
+    };
+    let options = RunOptions::new(bench, request.launcher.clone(), password).map_err(|error| match error {
         OptionsError::Conflict(what) => BenchError::Unavailable(what),
         OptionsError::Workload(error) => BenchError::Unavailable(one_line(&error)),
     })?;
-    let private = Private { launcher: request.launcher.clone(), settings: server.clone() };
-    let options = RunOptions { server: ServerUnderTest::Private(private), ..options };
+    let options = match options.server {
+        ServerUnderTest::Named(_) => options,
+        ServerUnderTest::Private(private) => {
+            let private = Private { settings: server.clone(), ..private };
+            RunOptions { server: ServerUnderTest::Private(private), ..options }
+        }
+    };
     let bench = Bench::open(options)?;
     if let Some(LinkEmulation::Proxy { why }) = bench.lab_link() {
         let what = "a proof needs a network between client and server, and the lab has only a proxy";
@@ -323,6 +362,7 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
     });
     let recorded = &request.recording.recorded;
     Proof {
+        server: request.target.map(|target| target.url.to_string()),
         commands: recorded.commands,
         clients: recorded.clients.len() as u64,
         threads: recorded.clients.iter().map(|client| client.threads.len() as u64).sum(),
@@ -419,7 +459,7 @@ mod tests {
     fn base(captured: CapturedConditions, changes: &[Scenario]) -> ReplaySettings {
         let recording = recording("");
         let launcher = Launcher::default();
-        as_captured(&ProofRequest { recording: &recording, changes, captured, repetitions: 1, launcher })
+        as_captured(&ProofRequest { recording: &recording, changes, captured, repetitions: 1, launcher, target: None })
     }
 
     fn captured_over(milliseconds: i64) -> CapturedConditions {

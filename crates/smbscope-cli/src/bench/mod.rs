@@ -23,11 +23,12 @@ use smbscope_report::{clean, counted, html, listed, quoted, span};
 use smbscope_run::launch::{LaunchObserver, Series, SeriesOptions};
 use smbscope_run::options::{BenchFormat, BenchOptions, GivenOptions, LaunchOptions, OptionsError};
 use smbscope_run::{Bench, BenchError, BenchOutcome, PASSWORD_VARIABLE, Passwords, RunOptions};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
@@ -201,8 +202,28 @@ fn values(given: &GivenOptions, name: &str) -> Option<Vec<String>> {
 /// Maximum length of the first line of a password file. Windows accepts passwords of 256 characters.
 const PASSWORD_LINE_MAX: u64 = 4 << 10;
 
+/// Passwords by target, so that each is asked for once. A user may have different ones on different servers.
+#[derive(Clone, Default)]
+pub(crate) struct TypedPasswords(Arc<Mutex<HashMap<String, Secret>>>);
+
+impl TypedPasswords {
+    /// Returns a source that calls `ask` only for the first password of this target.
+    pub(crate) fn once(&self, target: String, ask: Box<Passwords>) -> Box<Passwords> {
+        let known = Arc::clone(&self.0);
+        Box::new(move |user| {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(password) = known.get(&target) {
+                return Ok(password.clone());
+            }
+            let password = ask(user)?;
+            known.insert(target.clone(), password.clone());
+            Ok(password)
+        })
+    }
+}
+
 /// Returns a function that reads passwords.
-fn password_source(file: Option<PathBuf>) -> Box<Passwords> {
+pub(crate) fn password_source(file: Option<PathBuf>) -> Box<Passwords> {
     Box::new(move |user| Ok(read_password(user, file.as_deref())?))
 }
 

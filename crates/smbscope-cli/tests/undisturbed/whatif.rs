@@ -1,10 +1,11 @@
 //! Predictions compared with measurements: a job is captured on a link with a small delay, its duration at
-//! larger delays is predicted, and the job is captured at these delays.
+//! larger delays is predicted, and the job is captured at these delays. The same with more users.
 
 use crate::alone;
-use crate::common::finish;
+use crate::common::{directory, finish};
 use crate::scene::{directory_of, is_possible, on};
 use serde_json::Value;
+use smbscope_testkit::skip;
 use std::process::Command;
 
 /// Jobs of the load generator: reading settings one at a time, a logon, a copy of small files.
@@ -86,4 +87,61 @@ fn a_job_takes_on_a_slower_link_what_was_predicted_within_a_tenth_and_within_the
             }
         }
     }
+}
+
+/// Users who open, read and close a file, with 800 ms between.
+const OFFICE: &str = "name = 'office'\nthink = { exponential = '800ms' }\n[files]\ncount = 50\nsize = '8KiB'\n\
+                      [[operation]]\nname = 'read'\nsteps = [{ do = 'open_read_close', file = 'random' }]\n";
+/// The queue that the prediction has to see: 50 reads per second, which 60 users would exceed.
+const DISK: [&str; 4] = ["--storage-iops", "50", "--storage-latency", "25ms"];
+
+/// Returns the mean response time in ms of so many users for so many seconds. With `run`, keeps a capture there.
+fn measured_users(workload: &str, users: u32, seconds: u32, run: Option<&str>) -> Option<f64> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["bench", "-q", "--format", "json", "--warmup", "2s", "--workload", workload]).args(DISK);
+    command.args(["--users", &users.to_string(), "--duration", &format!("{seconds}s")]);
+    command.args(run.into_iter().flat_map(|run| ["--capture", "-o", run]));
+    let said = finish(command);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let of_run = &document["runs"][0];
+    if run.is_some() && of_run["capture"]["file"].is_null() {
+        skip::unable(format_args!("nothing can be captured: {}", said.err));
+        return None;
+    }
+    Some(nanos(&of_run["total"]["client"]["mean"]) as f64 / 1e6)
+}
+
+#[test]
+fn four_times_as_many_users_wait_as_long_as_predicted() {
+    if !is_possible() {
+        return;
+    }
+    let _guard = alone();
+    let folder = directory("whatif-users");
+    let workload = folder.join("office.toml");
+    std::fs::write(&workload, OFFICE).expect("the workload is written");
+    let workload = workload.display().to_string();
+    let mut tried = Vec::new();
+    for attempt in 0..TRIES {
+        let run = folder.join(attempt.to_string());
+        if measured_users(&workload, 4, 30, Some(&run.display().to_string())).is_none() {
+            return;
+        }
+        let mut predict = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+        predict.args(["predict", "-q", "--format", "json", "--users", "16", "--user-is", "connection"]);
+        let files = std::fs::read_dir(&run).expect("the run is kept").map(|entry| entry.expect("an entry").path());
+        predict.args(files.filter(|file| file.extension().is_some_and(|end| end == "pcap")));
+        let said = finish(predict);
+        let predicted: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+        let predicted = &predicted["users"][0]["response_time_ns"];
+        let [low, best, high] = ["low", "best", "high"].map(|key| predicted[key].as_f64().unwrap_or(f64::NAN) / 1e6);
+        let Some(measured) = measured_users(&workload, 16, 12, None) else { return };
+        println!("16 users | predicted {best:.1} ms ({low:.1} to {high:.1} ms) | measured {measured:.1} ms");
+        tried.push((low, measured, high));
+        if (low..=high).contains(&measured) {
+            return;
+        }
+    }
+    panic!("not in the predicted range: {tried:?}");
 }

@@ -4,6 +4,7 @@ use super::{
     AnalysisOptions, CommandOptions, PossibleValueTable, ReadingOptions, TerminalOptions, format_by_ending,
     has_repeated_file, one_of,
 };
+use crate::server::ShareUrl;
 use clap::{ArgGroup, Args, ValueEnum};
 use smbscope_diagnose::whatif::{Scenario, UserIdentity};
 use smbscope_load::engine::{Users, UsersError};
@@ -52,6 +53,14 @@ pub struct PredictOptions {
     /// and tcpdump.
     #[arg(long, requires = "changes")]
     pub prove: bool,
+
+    /// Replay on this share instead of private servers. Only the dialect and signing can be changed there.
+    #[arg(long, value_name = "TARGET", requires = "prove")]
+    pub target: Option<ShareUrl>,
+
+    /// Read the password for --target from the first line of this file. [default: SMBSCOPE_PASSWORD, or a prompt]
+    #[arg(long, value_name = "FILE", requires = "target")]
+    pub target_password_file: Option<PathBuf>,
 
     /// Replay the commands N times under each condition.
     #[arg(long, value_name = "N", default_value_t = 3, requires = "prove", value_parser = clap::value_parser!(u32).range(1..=100))]
