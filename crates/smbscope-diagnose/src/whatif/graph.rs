@@ -72,8 +72,8 @@ pub(super) struct CommandNode {
     pub(super) request_bytes: u64,
     pub(super) response_bytes: u64,
     pub(super) queued: i64,
-    /// Time since the end of the previous response, if that one delayed this one.
-    pub(super) gap: Option<i64>,
+    /// Previous response on the connection, if it delayed this one, and the time since its end.
+    pub(super) behind: Option<(usize, i64)>,
     pub(super) lane: usize,
     pub(super) task: usize,
     pub(super) dependencies: Vec<Dependency>,
@@ -241,8 +241,8 @@ impl Graph {
             of_flow.sort_by_key(|at| (self.nodes[*at].first, self.nodes[*at].end, *at));
             // Periods of uninterrupted delivery: start, end, and busy time accumulated by the end.
             let mut busy: Vec<(i64, i64, i64)> = Vec::new();
-            // End of the previous response, which may be a single packet and take no time.
-            let mut delivered = i64::MIN;
+            // The response that ended last, and its end. It may be a single packet and take no time.
+            let mut delivered: Option<(usize, i64)> = None;
             for at in of_flow {
                 let node = &self.nodes[at];
                 let due = node.sent.saturating_add(node.trip.unwrap_or(0));
@@ -252,8 +252,9 @@ impl Graph {
                     total - (to - from) + (time.min(to) - from).max(0)
                 };
                 let queued = if due < node.first { before(node.first) - before(due) } else { 0 };
-                let gap = (due < delivered && delivered <= node.first).then(|| node.first - delivered);
-                delivered = delivered.max(node.end);
+                let behind = delivered.filter(|(_, end)| due < *end && *end <= node.first);
+                let behind = behind.map(|(on, end)| (on, node.first - end));
+                delivered = delivered.filter(|(_, end)| *end > node.end).or(Some((at, node.end)));
                 let (first, end) = (node.first, node.end);
                 let (_, to, total) = busy.last().copied().unwrap_or((0, i64::MIN, 0));
                 let from = first.max(to);
@@ -261,7 +262,7 @@ impl Graph {
                     busy.push((from, end, total + (end - from)));
                 }
                 let node = &mut self.nodes[at];
-                (node.queued, node.gap) = (queued, gap);
+                (node.queued, node.behind) = (queued, behind);
             }
         }
     }
@@ -304,7 +305,7 @@ impl CommandNode {
             request_bytes: 0,
             response_bytes: 0,
             queued: 0,
-            gap: None,
+            behind: None,
             lane: 0,
             task: 0,
             dependencies: Vec::new(),

@@ -268,11 +268,19 @@ impl Graph {
             workers.sort_by_key(|worker| (worker.start, worker.lane));
             let mut until = i64::MIN;
             let mut pool = None;
+            // Start of the previous worker, and the longest interval between two of the pool.
+            let (mut before, mut interval) = (None, 0i64);
             for (position, worker) in workers.iter().enumerate() {
                 let next = workers.get(position + 1);
-                if worker.start >= until {
+                let since = before.replace(worker.start).map_or(0, |before| worker.start - before);
+                // One that comes when the others have done everything belongs to the pool if it follows in their rhythm.
+                let is_late = worker.has_one_file && interval > 0 && since <= interval.saturating_mul(2);
+                if worker.start < until || is_late {
+                    interval = interval.max(since);
+                } else {
                     // Without an overlap there is no pool.
                     until = worker.end;
+                    interval = 0;
                     pool = None;
                     if next.is_some_and(|next| next.start < until) && pool_of[worker.lane].is_none() {
                         self.pools.push(Vec::new());
@@ -325,7 +333,8 @@ impl Graph {
         let goes_on = lower_median(&mut lags) <= lower_median(&mut durations);
         let last = of_lane.tasks.last()?;
         let start = self.tasks[*of_lane.tasks.get(bound.checked_sub(1)?)?].start;
-        goes_on.then_some(PoolWorker { lane, bound, start, end: self.tasks[*last].end, works })
+        let has_one_file = bound == of_lane.tasks.len();
+        goes_on.then_some(PoolWorker { lane, bound, has_one_file, start, end: self.tasks[*last].end, works })
     }
 
     fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
@@ -362,6 +371,8 @@ struct PoolWorker {
     lane: usize,
     /// Number of initial tasks, up to and including the first file, that no other lane can do.
     bound: usize,
+    /// It did nothing after its first file.
+    has_one_file: bool,
     start: i64,
     end: i64,
     works: BTreeSet<FolderWork>,

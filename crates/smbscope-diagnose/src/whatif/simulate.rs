@@ -227,6 +227,11 @@ struct Played {
     ready: i64,
     waiting: Vec<(usize, DependencyEvent, i64)>,
     flow: Option<FlowId>,
+    has_started: bool,
+    /// End of the response.
+    delivered: Option<i64>,
+    /// Commands whose responses are ready and follow this one's, with the time since when.
+    followers: Vec<(usize, i64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -407,13 +412,14 @@ impl<'a> Simulation<'a> {
 
     fn start(&mut self, at: usize, time: i64) {
         let node = &self.graph.nodes[at];
+        self.played[at].has_started = true;
         self.happens(at, DependencyEvent::Started, time);
         if node.key.is_some_and(|key| self.conditions.cached.contains(&key)) {
             self.happens(at, DependencyEvent::Sent, time);
-            self.steps.push(Reverse((time, SimulationEvent::Ends, at)));
+            self.deliver(at, time);
             return;
         }
-        let sent = self.transfer(at, TO_SERVER, time);
+        let sent = self.transfer(at, TO_SERVER, time, i64::MIN);
         self.happens(at, DependencyEvent::Sent, sent);
         let AdditionalWork { trips, server } = self.additional.get(at).copied().unwrap_or_default();
         let trips = (self.trip(node) as f64 * (1.0 + trips)) as i64;
@@ -424,14 +430,25 @@ impl<'a> Simulation<'a> {
         self.steps.push(Reverse((answers, SimulationEvent::Answers, at)));
     }
 
+    /// Sends the response. One that followed another on its connection still does.
     fn answer(&mut self, at: usize, time: i64) {
-        let node = &self.graph.nodes[at];
-        let behind = node.gap.and_then(|gap| {
-            let free = self.senders[TO_CLIENT].get(&self.played[at].flow?)?.free();
-            Some(free.saturating_add(self.scaled(gap)))
-        });
-        let end = self.transfer(at, TO_CLIENT, time.max(behind.unwrap_or(time)));
+        let is_beside = |on: &usize| self.played[*on].flow == self.played[at].flow && self.played[*on].has_started;
+        let behind = self.graph.nodes[at].behind.filter(|(on, _)| is_beside(on));
+        let free = match behind.map(|(on, gap)| (on, gap, self.played[on].delivered)) {
+            Some((on, _, None)) => return self.played[on].followers.push((at, time)),
+            Some((_, gap, Some(delivered))) => delivered.saturating_add(self.scaled(gap)),
+            None => i64::MIN,
+        };
+        let end = self.transfer(at, TO_CLIENT, time, free);
+        self.deliver(at, end);
+    }
+
+    fn deliver(&mut self, at: usize, end: i64) {
+        self.played[at].delivered = Some(end);
         self.steps.push(Reverse((end, SimulationEvent::Ends, at)));
+        for (follower, ready) in std::mem::take(&mut self.played[at].followers) {
+            self.steps.push(Reverse((ready, SimulationEvent::Answers, follower)));
+        }
     }
 
     fn end(&mut self, at: usize, time: i64) {
@@ -486,8 +503,9 @@ impl<'a> Simulation<'a> {
         begin.saturating_add(took)
     }
 
-    fn transfer(&mut self, at: usize, direction: usize, ready: i64) -> i64 {
-        let ready = self.signed(at, direction, ready);
+    /// Returns when a message has come that was ready at this time, but waited until `free`.
+    fn transfer(&mut self, at: usize, direction: usize, ready: i64, free: i64) -> i64 {
+        let ready = self.signed(at, direction, ready).max(free);
         let node = &self.graph.nodes[at];
         let MeasuredTransfer { first, last, bytes } = measured(node, direction);
         let flow = self.played[at].flow.unwrap_or(node.flow);

@@ -187,6 +187,24 @@ fn workers_connected_before_the_capture_wait_for_no_file_of_the_others() {
 }
 
 #[test]
+fn a_worker_that_comes_too_late_for_the_others_files_takes_some_of_them_over_a_longer_distance() {
+    // Workers begin at 0, 5 and 13 ms, and a file takes 3 ms. The first reads four, the others one: at 12 ms, no more are
+    // left.
+    let mut exchanges: Vec<Exchange> = (0..4).flat_map(|number| file(0, number as i64 * 3, number)).collect();
+    exchanges.extend(file(1, 5, 4));
+    exchanges.extend(file(2, 13, 5));
+    let path = Path { opened: None, ..opened(0) };
+    let paths = (0..3).map(|flow| (FlowId(flow), path.clone())).collect();
+    // Each file takes 97.5 ms, and each worker reads two.
+    assert_eq!(micros(&of_paths(&exchanges, &paths, "rtt=31ms")), (16_000, 13_000 + 2 * 97_500));
+    // A file that is read much later is another step.
+    exchanges.extend(file(3, 100, 6));
+    let paths: FlowPaths = (0..4).map(|flow| (FlowId(flow), path.clone())).collect();
+    let (_, then) = micros(&of_paths(&exchanges, &paths, "rtt=31ms"));
+    assert_eq!(then, 13_000 + 2 * 97_500 + 84_000 + 97_500);
+}
+
+#[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
     // 10 ms each, including a round trip of 2 ms, of which 0.075 ms are the hosts': 1.925 + 4.0375 ms each, and 1 ms of
     // think time.

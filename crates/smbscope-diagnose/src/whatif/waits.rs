@@ -154,24 +154,15 @@ impl Graph {
         for (number, run) in runs.iter().enumerate() {
             let mut ends: Vec<(i64, usize)> = run.nodes.iter().map(|at| (self.nodes[*at].end, *at)).collect();
             ends.sort_unstable();
-            let mut busy_until = i64::MIN;
-            let mut batch = 0;
             for (position, at) in run.nodes.iter().copied().enumerate() {
                 done.advance(self.nodes[at].start);
-                // Without another outstanding, it waited for all of the batch, in whatever order they end.
-                let drained = (busy_until <= self.nodes[at].start).then(|| std::mem::replace(&mut batch, position));
-                busy_until = busy_until.max(self.nodes[at].end);
                 let before = match position {
                     0 => number.checked_sub(1).and_then(|number| runs[number].nodes.last().copied()),
                     _ => Some(run.nodes[position - 1]),
                 };
-                let window = (run.window > 1 && position > 0 && !tight).then(|| match drained {
-                    Some(from) => run.nodes[from..position].iter().map(|on| (*on, DependencyEvent::Ended)).collect(),
-                    None => {
-                        let room =
-                            position.checked_sub(run.window).map(|freed| (ends[freed].1, DependencyEvent::Ended));
-                        before.map(|before| (before, DependencyEvent::Sent)).into_iter().chain(room).collect::<Vec<_>>()
-                    }
+                let window = (run.window > 1 && position > 0 && !tight).then(|| {
+                    let room = position.checked_sub(run.window).map(|freed| (ends[freed].1, DependencyEvent::Ended));
+                    before.map(|before| (before, DependencyEvent::Sent)).into_iter().chain(room).collect::<Vec<_>>()
                 });
                 let on = match (before, window) {
                     (Some(before), _) if self.nodes[at].is_compounded_with(&self.nodes[before]) => {
