@@ -24,7 +24,8 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     output::refuse_ending::<PredictFormat>(arguments.format.is_some(), arguments.output.as_deref())?;
     let inputs = CaptureInput::from_arguments(&arguments.files)?;
     let mut sources = Sources::of_inputs(&inputs);
-    arguments.reading.decryption.files().for_each(|file| sources.add(file));
+    let others = arguments.reading.decryption.files().chain(&arguments.target_password_file);
+    others.for_each(|file| sources.add(file));
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let found = analyze::report_on(&inputs, &arguments.analysis(), arguments.terminal.progress.quiet)?;
     let AnalysisOutcome { report, notes, interrupted, .. } = found;

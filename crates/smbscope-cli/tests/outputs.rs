@@ -64,7 +64,7 @@ fn no_output_is_an_input_under_whatever_name() {
 
 /// Options that name an input file or directory. Inputs of `bench`, `launch` and `study` are refused if they are in the
 /// directory of `-o`; the next test covers the others.
-const READ: [&str; 26] = [
+const READ: [&str; 27] = [
     "analyze --keys",
     "analyze --password-file",
     "analyze --thresholds",
@@ -82,6 +82,7 @@ const READ: [&str; 26] = [
     "launch --password-file",
     "predict --keys",
     "predict --password-file",
+    "predict --target-password-file",
     "record --keys",
     "record --password-file",
     "slim --key-file",
@@ -134,6 +135,10 @@ fn no_output_is_a_file_that_another_option_reads() {
         ("analyze smb.pcap --password-file k.toml --format csv -o k.toml", "k.toml"),
         ("compare smb.pcap smb.pcap --keys k.toml --format text -o k.toml", "k.toml"),
         ("record smb.pcap --password-file k.toml -o k.toml", "k.toml"),
+        (
+            "predict smb.pcap --if rtt=1ms --prove --target smb://h/s --target-password-file k.toml --format text -o k.toml",
+            "k.toml",
+        ),
     ] {
         let before = fs::read(directory.join(side)).expect("a file");
         let said = shell(&directory, &format!("\"$S\" {line}"));

@@ -1,4 +1,4 @@
-// Page of predictions, `smbscope.prediction/1`: durations under changes with their proof in the lab, and the response
+// Page of predictions, `smbscope.prediction/1`: durations under changes with their proof by replays, and the response
 // time by number of users.
 import { bandOf, curve, lines, ratePanel, timePanel } from "../charts/lines";
 import { lanes, waterfall } from "../charts/waterfall";
@@ -98,7 +98,7 @@ function changeTable(rows: readonly ChangeRow[], captured: number, proof: Proof 
 function proofColumns(): Column<ChangeRow>[] {
   const results = { holds: "holds", misses: "fails", not_made: "not made" };
   return [
-    timeColumn("Predicted in the lab", ({ proved }) => proved?.predicted_ns?.best ?? null, {
+    timeColumn("Predicted replay", ({ proved }) => proved?.predicted_ns?.best ?? null, {
       text: ({ proved }) => (proved?.predicted_ns ? range(proved.predicted_ns) : ABSENT),
       width: 28,
       help: "Predicted from the replay as captured",

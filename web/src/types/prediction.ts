@@ -67,7 +67,7 @@ export interface SmbscopePredictionDocument {
    */
   headline: string;
   /**
-   * Measurement of the predictions in the lab. Null without --prove.
+   * Measurement of the predictions. Null without --prove.
    */
   proof: Proof | null;
   /**
@@ -112,9 +112,13 @@ export interface Generator {
   version: string;
 }
 /**
- * Measurement of predictions: the recorded commands, replayed in the lab as captured and with each change.
+ * Measurement of predictions: the recorded commands, replayed as captured and with each change.
  */
 export interface Proof {
+  /**
+   * Share of the replays: `smb://ann@server/share`. Null for private servers in the lab.
+   */
+  server: string | null;
   /**
    * Replayed commands.
    */

@@ -353,6 +353,10 @@ export interface StudyDefinition {
    * Servers given with `--target` to replace the ones in the file, in order.
    */
   targets: string[];
+  /**
+   * Hardware and settings of these servers in the user's words: `NAME=TEXT`.
+   */
+  about: string[];
 }
 /**
  * A combination of one setting per axis.

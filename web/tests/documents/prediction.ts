@@ -29,7 +29,7 @@ export function prediction(): SmbscopePredictionDocument {
     captures: ["slow-office.pcapng"],
     episode: 4,
     headline:
-      "In the lab, 1 of 2 predictions hold. Not so: with bandwidth=20mbit, the replay took 2.21 s, predicted were 2.41 s (2.32 to 2.61 s).",
+      "1 of 2 predictions hold in the lab. Not so: with bandwidth=20mbit, the replay took 2.21 s, predicted were 2.41 s (2.32 to 2.61 s).",
     captured_ns: 0.25 * SECOND,
     round_trip_ns: 0.3 * MS,
     commands: 40,
@@ -44,6 +44,7 @@ export function prediction(): SmbscopePredictionDocument {
       { change: "cache=leases", duration_ns: predicted(0.2 * SECOND), saved_commands: 8, assumptions: [] },
     ],
     proof: {
+      server: null,
       commands: 40,
       clients: 1,
       threads: 1,

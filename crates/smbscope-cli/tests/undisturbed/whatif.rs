@@ -95,7 +95,7 @@ const OFFICE: &str = "name = 'office'\nthink = { exponential = '800ms' }\n[files
 /// The queue that the prediction has to see: 50 reads per second, which 60 users would exceed.
 const DISK: [&str; 4] = ["--storage-iops", "50", "--storage-latency", "25ms"];
 
-/// Returns the mean response time in ms of so many users for so many seconds. With `run`, keeps a capture there.
+/// Returns the mean response time of these users in ms. With `run`, keeps a capture there.
 fn measured_users(workload: &str, users: u32, seconds: u32, run: Option<&str>) -> Option<f64> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.args(["bench", "-q", "--format", "json", "--warmup", "2s", "--workload", workload]).args(DISK);

@@ -371,7 +371,7 @@ struct PoolWorker {
     lane: usize,
     /// Number of initial tasks, up to and including the first file, that no other lane can do.
     bound: usize,
-    /// It did nothing after its first file.
+    /// True if nothing follows its first file.
     has_one_file: bool,
     start: i64,
     end: i64,

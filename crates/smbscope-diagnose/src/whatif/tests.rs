@@ -197,16 +197,16 @@ fn a_worker_that_comes_too_late_for_the_others_files_takes_some_of_them_over_a_l
     let paths = (0..3).map(|flow| (FlowId(flow), path.clone())).collect();
     // Each file takes 97.5 ms, and each worker reads two.
     assert_eq!(micros(&of_paths(&exchanges, &paths, "rtt=31ms")), (16_000, 13_000 + 2 * 97_500));
-    // A file that is read much later is another step.
+    // A file that is read 84 ms after the third worker's is another step, and follows it.
     exchanges.extend(file(3, 100, 6));
     let paths: FlowPaths = (0..4).map(|flow| (FlowId(flow), path.clone())).collect();
     let (_, then) = micros(&of_paths(&exchanges, &paths, "rtt=31ms"));
-    assert_eq!(then, 13_000 + 2 * 97_500 + 84_000 + 97_500);
+    assert_eq!(then, 13_000 + 97_500 + 84_000 + 97_500);
 }
 
 #[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
-    // 10 ms each, including a round trip of 2 ms, of which 0.075 ms are the hosts': 1.925 + 4.0375 ms each, and 1 ms of
+    // 10 ms each, including a round trip of 2 ms with 0.075 ms of the hosts: 1.925 + 4.0375 ms each, and 1 ms of
     // think time.
     assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 12_925));
     // Up to 5% above the shortest round trip may be network time: 7.975 ms remain, halved to 3.9875 ms.

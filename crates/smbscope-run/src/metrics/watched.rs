@@ -91,7 +91,7 @@ pub struct QueryFigure {
     pub count: u64,
 }
 
-/// Where the counters of a watched server come from.
+/// Source of a watched server's counters.
 #[derive(Debug, Clone, Copy)]
 pub enum CounterSource<'a> {
     Exporter(&'a Exporter),
