@@ -134,6 +134,7 @@ export function study(
       quick: true,
       left_out: ["duration 3s instead of 20s"],
       targets: [],
+      about: [],
     },
     command: `smbscope study studies/processor-load.toml --quick --repetitions ${repetitions} -o load`,
     started_ns: START,
