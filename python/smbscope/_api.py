@@ -225,6 +225,7 @@ def study(
     output: Path,
     quick: bool = False,
     target: Several = (),
+    about: Several = (),
     repetitions: int | None = None,
     cluster: str | None = None,
     slots: int | None = None,
