@@ -91,7 +91,7 @@ fn a_job_takes_on_a_slower_link_what_was_predicted_within_a_tenth_and_within_the
 
 /// Users who open, read and close a file, with 800 ms between.
 const OFFICE: &str = "name = 'office'\nthink = { exponential = '800ms' }\n[files]\ncount = 50\nsize = '8KiB'\n\
-                      [[operation]]\nname = 'read'\nsteps = [{ do = 'open_read_close', file = 'random' }]\n";
+                      [[operation]]\nname = 'read'\nsteps = [{ do = 'open_read_close', file = 'random', length = '8KiB' }]\n";
 /// The queue that the prediction has to see: 50 reads per second, which 60 users would exceed.
 const DISK: [&str; 4] = ["--storage-iops", "50", "--storage-latency", "25ms"];
 
