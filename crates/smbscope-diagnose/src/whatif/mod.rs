@@ -130,7 +130,7 @@ impl Scenario {
             (
                 true,
                 "No packet is lost. The client's own time between commands, and transfers at an unchanged speed, stay as \
-                 they are, within 10%.",
+                 they are, within 10%; if several threads wait longer, they may take 20% less.",
             ),
             (
                 self.round_trip.is_some(),

@@ -43,18 +43,14 @@ impl Results {
             let example = runs.iter().find(|answer| answer.culprit == named)?;
             Some(format!("{}: {}", document.name_of(variant), example.headline))
         });
-        let (headline, mut evidence) = match self.capacity(document) {
-            Some(capacity) => (capacity.headline, [capacity.resources, sentences(&rows, &claims)].concat()),
+        let (headline, evidence) = match self.capacity(document) {
+            Some(capacity) => (capacity.headline, [capacity.resources, sentences(document, &rows)].concat()),
             None => {
                 let further = claims.iter().skip(CLAIMS).take(FURTHER_CLAIMS).map(|claim| format!("{claim}."));
-                let undecided_claims: Vec<String> = undecided.iter().filter_map(|row| claim(document, row)).collect();
-                let undecided = sentences(&undecided, &undecided_claims).into_iter().take(FURTHER_CLAIMS);
+                let undecided = sentences(document, &undecided).into_iter().take(FURTHER_CLAIMS);
                 (headline(&rows, &claims), undecided.chain(further).collect())
             }
         };
-        if evidence.is_empty() {
-            evidence.extend(claims.iter().skip(CLAIMS).take(FURTHER_CLAIMS).map(|claim| format!("{claim}.")));
-        }
         let suspect = self.suspect_verdict(document);
         let ruled_out = suspect.iter().filter(|verdict| verdict.is_cleared).map(|verdict| verdict.text.clone());
         let suspected = suspect.iter().filter(|verdict| !verdict.is_cleared).map(|verdict| verdict.text.clone());
@@ -72,7 +68,8 @@ impl Results {
     }
 }
 
-/// Returns the decided rows of the highest load that has any, if none of these rows, at the highest load of all, is.
+/// Returns the decided rows of the highest load that has any. Empty if one of `highest`, the rows at the highest load of
+/// all, is decided.
 fn decided_below<'d>(document: &'d StudyDocument, highest: &[&StudyRow]) -> Vec<&'d StudyRow> {
     let Some(first) = highest.first().filter(|_| highest.iter().all(|row| is_open(row))) else { return Vec::new() };
     let decided = || document.results.iter().filter(|row| row.measure == first.measure && !is_open(row));
@@ -122,9 +119,12 @@ fn headline(rows: &[&StudyRow], claims: &[String]) -> String {
     format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; "))
 }
 
-fn sentences(rows: &[&StudyRow], claims: &[String]) -> Vec<String> {
-    let of = |row: &&StudyRow| format!("{}, {}", row.measure, load_name(row.users, row.rate));
-    rows.iter().zip(claims).map(|(row, claim)| format!("{}: {claim}.", of(row))).collect()
+fn sentences(document: &StudyDocument, rows: &[&StudyRow]) -> Vec<String> {
+    let sentence = |row: &&StudyRow| {
+        let claim = claim(document, row)?;
+        Some(format!("{}, {}: {claim}.", row.measure, load_name(row.users, row.rate)))
+    };
+    rows.iter().filter_map(sentence).collect()
 }
 
 /// Returns the further repetitions that would probably decide an open row, from the variance of its repetitions.
