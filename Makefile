@@ -6,10 +6,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 CARGO ?= cargo
-HAS_GSSAPI := [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null \
-    && command -v pkg-config >/dev/null
-# Tests and lints share one feature set, so everything is compiled once. Kerberos is in it where it can be built.
-WORKSPACE = --workspace --locked $(shell if $(HAS_GSSAPI); then echo --features smbscope-cli/kerberos; fi)
+# Tests and lints share one feature set, so everything is compiled once.
+WORKSPACE = --workspace --locked
 # More tests than processors, as most of them wait for a server; 1 runs them one by one.
 export RUST_TEST_THREADS ?= 6
 # A module with modules of its own is name/mod.rs.
@@ -41,8 +39,6 @@ BENCH_OPTIONS ?=
 BENCH_AGAINST ?= release
 # For `make demo`: about half a minute of load.
 DEMO_BENCH ?= --capture --users 1,2,4,8,16,32 --duration 4s --warmup 1s --plain
-# For `make build`: optional features, such as kerberos.
-FEATURES ?=
 # For `make load-figures`: options of scripts/load_figures.py, such as --budget 10m, or --seconds 10 --parts matrix.
 LOAD_OPTIONS ?=
 # For `make install`: where to, and a directory to take for / (for packagers).
@@ -69,8 +65,8 @@ setup-build setup-python setup-web setup-servers setup-packages setup-kerberos s
 setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 	@scripts/setup.sh --with-tshark
 
-build: setup-build ## the release binary, with Rust and a C compiler only; FEATURES=kerberos for `bench --login kerberos`
-	$(CARGO) build --release --locked -p smbscope-cli $(if $(FEATURES),--features '$(FEATURES)')
+build: setup-build ## the release binary, with Rust and a C compiler only
+	$(CARGO) build --release --locked -p smbscope-cli
 
 install: ## the binary, manual pages, completions, documents, workloads, studies, alerts, a dashboard and demo captures into PREFIX (/usr/local)
 	@test -x $(SMBSCOPE) || $(MAKE) build
@@ -134,7 +130,7 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 
 # The first lane has the tests that wait for servers, or have time limits; the background only computes and downloads.
 # Tests that measure time run alone.
-test: setup-build setup-kerberos ## everything that CI checks
+test: setup-build ## everything that CI checks
 	@mkdir -p $(SKIPPED) && echo 'the program for Windows: make test-windows compiles for ten minutes more' >$(SKIPPED)/test-windows
 	@MAKE='$(MAKE)' scripts/lanes.sh --log $(TARGET)/lanes \
 	    lint-web lint-rust test-rust test-scripts test-install test-damage test-readme test-python test-web \
@@ -153,7 +149,7 @@ fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(PYTHON) -m ruff format scripts python
 	cd web && npm run --silent fmt
 
-lint-rust: setup-build setup-kerberos
+lint-rust: setup-build
 	$(CARGO) fmt --check
 	$(CLIPPY)
 	@# One example, so that features of test dependencies are on as they are for clippy, and libraries are checked once.
@@ -192,23 +188,18 @@ advisories: setup-build $(DENY) ## the crates of Cargo.lock against the RustSec 
 
 test-rust: setup-python setup-servers setup-kerberos
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
-	@if ! { $(HAS_GSSAPI); }; then echo 'Kerberos: no GSSAPI headers, libclang or pkg-config (Debian: libkrb5-dev,' \
-	    'libclang-dev, pkg-config)' >$(SKIPPED)/$@; echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
 	@# Without examples, which clippy has checked.
 	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE) --tests -- --skip undisturbed::
 	$(CARGO) test $(WORKSPACE) --doc
 
 # The tests in Rust that measure time, one after the other.
-test-undisturbed: setup-servers setup-kerberos
+test-undisturbed: setup-servers
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
 	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE) --test undisturbed
 
 test-install: setup-servers build
 	rm -rf $(TARGET)/installed
 	$(MAKE) --no-print-directory install DESTDIR=$(TARGET)/installed PREFIX=/usr
-	@# Tests in Rust may have Kerberos; the installed binary says that it does not.
-	$(TARGET)/installed/usr/bin/smbscope lab run -- sh -c '! $(SMBSCOPE) bench --login kerberos "$$SMBSCOPE_LAB_URL" 2>&1' \
-	    | grep 'Kerberos: not in this build'
 	cd $(TARGET)/installed/usr && bin/smbscope --version && test -s share/man/man1/smbscope-analyze.1
 	cd $(TARGET)/installed/usr/share && test -s bash-completion/completions/smbscope \
 	    && test -s zsh/site-functions/_smbscope && test -s fish/vendor_completions.d/smbscope.fish \

@@ -16,8 +16,8 @@ DESCRIPTION="smbscope measures what an SMB/CIFS file server makes its users wait
 from packet captures of any dialect (SMB1 to SMB 3.1.1), or by loading a server
 with users of a workload. It names the server, the network or the client."
 # Programs that `lab` and `bench` on a private server start, and those that slow it down.
-DEB_SUGGESTS="samba, iproute2, ethtool, clamav-daemon, samba-vfs-modules"
-RPM_SUGGESTS="samba iproute ethtool"
+DEB_SUGGESTS="libgssapi-krb5-2, samba, iproute2, ethtool, clamav-daemon, samba-vfs-modules"
+RPM_SUGGESTS="krb5-libs samba iproute ethtool"
 
 here=$(dirname "$(readlink -f "$0")")
 HOMEPAGE=$(sed -n 's/^homepage = "\(.*\)"$/\1/p' "$here/../Cargo.toml")

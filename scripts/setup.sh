@@ -3,8 +3,7 @@
 #
 #   scripts/setup.sh                  tools for `make demo` and `make test`
 #   scripts/setup.sh --only PART ...  only these parts: build (C compiler, checks Rust), python, web, servers, packages,
-#                                     page (to compile to WebAssembly, and Firefox), or kerberos (for FEATURES=kerberos
-#                                     and its tests)
+#                                     page (to compile to WebAssembly, and Firefox), or kerberos (a KDC for tests)
 #   scripts/setup.sh --with-tshark    also tshark, for the comparisons of `make accuracy` and `make bench`
 #
 # Installs system packages with apt-get, but only as root or with password-less sudo; otherwise prints the commands to
@@ -126,10 +125,6 @@ if wants packages; then
 fi
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if wants kerberos; then
-    # The GSSAPI bindings find the library with pkg-config.
-    command -v pkg-config >/dev/null || packages+=(pkg-config)
-    [ -e /usr/include/gssapi/gssapi.h ] || packages+=(libkrb5-dev)
-    compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null || packages+=(libclang-dev)
     PATH=$PATH:/usr/sbin command -v krb5kdc >/dev/null || packages+=(krb5-kdc)
     PATH=$PATH:/usr/sbin command -v kadmin.local >/dev/null || packages+=(krb5-admin-server)
     command -v kinit >/dev/null || packages+=(krb5-user)

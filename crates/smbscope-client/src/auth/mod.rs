@@ -4,7 +4,7 @@
 //! An [`Authenticator`] does no I/O: the caller carries its tokens in session setups and passes it the server's. SPNEGO
 //! is limited to the offer of a single mechanism (RFC 4178 4.2, MS-SPNG 2.2).
 
-#[cfg(all(feature = "kerberos", unix))]
+#[cfg(target_os = "linux")]
 mod kerberos;
 mod ntlm;
 #[cfg(test)]
@@ -124,26 +124,25 @@ fn workstation() -> String {
 #[derive(Debug)]
 enum Mechanism {
     Ntlm(Box<ntlm::NtlmClient>),
-    #[cfg(all(feature = "kerberos", unix))]
+    #[cfg(target_os = "linux")]
     Kerberos(kerberos::KerberosClient),
 }
 
 impl Mechanism {
-    #[cfg(all(feature = "kerberos", unix))]
+    #[cfg(target_os = "linux")]
     fn kerberos(host: &str) -> Result<Mechanism, AuthError> {
         kerberos::KerberosClient::new(host).map(Mechanism::Kerberos)
     }
 
-    #[cfg(not(all(feature = "kerberos", unix)))]
+    #[cfg(not(target_os = "linux"))]
     fn kerberos(_host: &str) -> Result<Mechanism, AuthError> {
-        let reason = "Kerberos: not in this build; build with the feature `kerberos`, or use a password";
-        Err(AuthError::Unavailable(reason.to_owned()))
+        Err(AuthError::Unavailable("Kerberos: on Linux only; use a password".to_owned()))
     }
 
     fn oids(&self) -> &'static [&'static [u8]] {
         match self {
             Mechanism::Ntlm(_) => &[NTLM],
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(_) => &[KERBEROS, KERBEROS_OF_WINDOWS_2000],
         }
     }
@@ -151,7 +150,7 @@ impl Mechanism {
     fn name(&self) -> &'static str {
         match self {
             Mechanism::Ntlm(_) => "NTLM",
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(_) => "Kerberos",
         }
     }
@@ -159,7 +158,7 @@ impl Mechanism {
     fn first(&mut self) -> Vec<u8> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.negotiate(),
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(kerberos) => kerberos.first(),
         }
     }
@@ -167,7 +166,7 @@ impl Mechanism {
     fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.authenticate(token),
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(kerberos) => kerberos.step(token),
         }
     }
@@ -175,7 +174,7 @@ impl Mechanism {
     fn finish(&mut self, _token: Option<&[u8]>) -> Result<(), AuthError> {
         match self {
             Mechanism::Ntlm(_) => Ok(()),
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(kerberos) => kerberos.finish(_token),
         }
     }
@@ -185,7 +184,7 @@ impl Mechanism {
     fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.sign(message),
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(_) => None,
         }
     }
@@ -194,7 +193,7 @@ impl Mechanism {
     fn verify(&mut self, message: &[u8], mic: &[u8]) -> bool {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.verify(message, mic),
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(_) => true,
         }
     }
@@ -202,7 +201,7 @@ impl Mechanism {
     fn session_key(&self) -> Option<&[u8]> {
         match self {
             Mechanism::Ntlm(ntlm) => ntlm.session_key(),
-            #[cfg(all(feature = "kerberos", unix))]
+            #[cfg(target_os = "linux")]
             Mechanism::Kerberos(kerberos) => kerberos.session_key(),
         }
     }
@@ -211,10 +210,10 @@ impl Mechanism {
 /// NTLMSSP, 1.3.6.1.4.1.311.2.2.10 (MS-SPNG 1.9), as an OBJECT IDENTIFIER's contents.
 const NTLM: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0a];
 /// Kerberos 5, 1.2.840.113554.1.2.2 (RFC 4121 1).
-#[cfg(all(feature = "kerberos", unix))]
+#[cfg(target_os = "linux")]
 const KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02];
 /// Kerberos 5 with the wrong identifier of Windows 2000, 1.2.840.48018.1.2.2 (MS-SPNG 3.2.5.1).
-#[cfg(all(feature = "kerberos", unix))]
+#[cfg(target_os = "linux")]
 const KERBEROS_OF_WINDOWS_2000: &[u8] = &[0x2a, 0x86, 0x48, 0x82, 0xf7, 0x12, 0x01, 0x02, 0x02];
 /// SPNEGO, 1.3.6.1.5.5.2.
 const SPNEGO: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x02];

@@ -72,13 +72,6 @@ fn refusals_and_other_mechanisms_are_told_apart_from_rubbish() {
     assert_eq!(authenticator.next(b"HTTP/1.1"), Err(AuthError::Malformed("NegTokenResp")));
 }
 
-#[cfg(not(all(feature = "kerberos", unix)))]
-#[test]
-fn kerberos_says_what_is_missing() {
-    let error = ClientError::from(Authenticator::new(&Credentials::Kerberos, "server").unwrap_err());
-    assert!(matches!(&error, ClientError::Unsupported(reason) if reason.contains("kerberos")), "{error}");
-}
-
 #[test]
 fn nothing_prints_the_password_or_the_key() {
     let (authenticator, _) = answered(&user());
