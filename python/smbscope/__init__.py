@@ -13,7 +13,7 @@ Tables also go to pandas (`to_pandas`), pyarrow, DuckDB and others through Arrow
 libraries is needed, except by the method that returns its data frame.
 """
 
-from smbscope._api import Bench, Comparison, Study, analyze, bench, compare, study
+from smbscope._api import Bench, Comparison, Prediction, Study, analyze, bench, compare, predict, study
 from smbscope._notebook import Page
 from smbscope._smbscope import (
     Analysis,
@@ -40,6 +40,7 @@ __all__ = [
     "Exchanges",
     "LimitError",
     "Page",
+    "Prediction",
     "RunError",
     "SmbscopeError",
     "Study",
@@ -48,5 +49,6 @@ __all__ = [
     "analyze",
     "bench",
     "compare",
+    "predict",
     "study",
 ]

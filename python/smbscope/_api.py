@@ -43,6 +43,20 @@ class Comparison(Document):
         return self.table("commands")
 
 
+class Prediction(Document):
+    """What changes would make of the captured commands: `smbscope.prediction/1`."""
+
+    @property
+    def predictions(self) -> Table:
+        """A row a change."""
+        return self.table("predictions")
+
+    @property
+    def users(self) -> Table:
+        """A row a number of users."""
+        return self.table("users")
+
+
 class Study(Document):
     """The runs of a study, and what came of them: `smbscope.study/1`."""
 
@@ -216,6 +230,43 @@ def compare(
         # Where no side has repetitions, each file is a side.
         given.extend(side if all(len(side) == 1 for side in files) else ["vs", *side])
     return Comparison(_command.run("compare", given))
+
+
+def predict(
+    paths: Path | Iterable[Path],
+    *,
+    # Options of `smbscope predict`, written by `make keywords`.
+    if_: Several = (),
+    users: str | None = None,
+    user_is: str | None = None,
+    episode: int | None = None,
+    prove: bool = False,
+    target: str | None = None,
+    target_password_file: Path | None = None,
+    repetitions: int | None = None,
+    filter: str | None = None,  # noqa: A002 - the name of the command line
+    port: int | Sequence[int] = (),
+    tunnel_port: Several = (),
+    threads: int | None = None,
+    memory: int | None = None,
+    keys: Path | Sequence[Path] = (),
+    password_file: Path | Sequence[Path] = (),
+    # End of the options.
+    password: str | None = None,
+) -> Prediction:
+    """Predict how long captured commands would take with a change, or with more users; `prove` replays them.
+
+    The options are those of `smbscope predict`, which runs as a process of its own. The password is that of `target`.
+
+    >>> import smbscope
+    >>> far = smbscope.predict("tests/data/demo-smb311-office.pcap.zst", if_="rtt=20ms")
+    >>> [row] = far.predictions.to_pylist()
+    >>> row["duration_ns_low"] < row["duration_ns_best"] < row["duration_ns_high"]
+    True
+    """
+    options = _command.options(locals(), "paths", "password")
+    given = [*_command.arguments(options | _PRINTED), "--", *_command.paths(paths)]
+    return Prediction(_command.run("predict", given, password=password))
 
 
 def study(

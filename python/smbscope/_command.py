@@ -56,7 +56,8 @@ def arguments(options: Mapping[str, object]) -> list[str]:
     """Return options by their Python names as arguments of a process."""
     words: list[str] = []
     for name, values in given(options).items():
-        option = "--" + name.replace("_", "-")
+        # A keyword that Python reserves has an underscore: if_.
+        option = "--" + name.rstrip("_").replace("_", "-")
         words.extend([option] if options[name] is True else (f"{option}={value}" for value in values))
     return words
 

@@ -33,6 +33,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "total_client_p99",
         "total_client_max",
     ),
+    "predictions": ("change", "duration_ns_low", "duration_ns_best", "duration_ns_high", "saved_commands"),
     "variants": ("name", "baseline"),
     "results": ("measure", "unit", "users", "variant", "mean", "factor_ratio", "factor_interval", "verdict"),
 }
@@ -51,6 +52,8 @@ def _answer(document: Document) -> Iterator[str]:
     """Yield the headline, what to do, the evidence and the limits."""
     known = document.tables
     table = next((name for name in ("answer", "answers") if name in known), None)
+    if table is None and (headline := document.to_dict().get("headline")):
+        yield f"<p><strong>{_escaped(headline)}</strong></p>"
     for row in document.table(table).to_pylist() if table else []:
         yield f"<p><strong>{_escaped(row['headline'])}</strong></p>"
         yield from (f"<p>{_escaped(cause['advice'])}</p>" for cause in _causes(document, row)[:1])

@@ -24,6 +24,7 @@ NOT_IN_PYTHON = {
     },
     "bench": {"format", "full", "color", "width", "quiet", "verbose", "plain", "help"},
     "compare": {"format", "output", "color", "width", "quiet", "verbose", "help"},
+    "predict": {"format", "output", "color", "width", "quiet", "verbose", "help"},
     "study": {"format", "dry_run", "color", "width", "quiet", "verbose", "help"},
 }
 
@@ -64,6 +65,18 @@ def test_ctrl_c_ends_the_command_with_what_was_read(tmp_path: Path) -> None:
         printed, said = child.communicate(timeout=20)
     assert child.returncode == 130, said
     assert "interrupted" in said and "Traceback" not in said and printed
+
+
+def test_a_prediction_is_that_of_the_command_line() -> None:
+    changes = ["rtt=20ms", "server=2x"]
+    prediction = smbscope.predict(OFFICE, if_=changes)
+    printed = cli("predict", "-q", "--format", "json", *(f"--if={change}" for change in changes), OFFICE)
+    assert prediction.to_json() == printed
+    assert [row["change"] for row in prediction.predictions.to_pylist()] == changes
+    assert len(prediction.users) == 0 and prediction.to_html().startswith("<!doctype html>")
+    assert prediction.to_dict()["headline"] in prediction._repr_html_()
+    with pytest.raises(smbscope.ArgumentError, match="unknown change"):
+        smbscope.predict(OFFICE, if_="faster")
 
 
 def test_a_comparison_is_that_of_the_command_line() -> None:

@@ -22,7 +22,7 @@ const SHOWN: &[&str] =
 /// Options that need the order of all commands, or the threads of one machine.
 const OF_ONE_MACHINE: &[&str] = &["from", "to", "episode", "by", "sort", "threads"];
 
-const LISTS: [KeywordList; 5] = [
+const LISTS: [KeywordList; 6] = [
     KeywordList { file: "_api.py", command: "analyze", without: &[SHOWN], required: &[] },
     KeywordList {
         file: "_api.py",
@@ -33,6 +33,12 @@ const LISTS: [KeywordList; 5] = [
     KeywordList {
         file: "_api.py",
         command: "compare",
+        without: &[&["format", "output", "color", "width", "quiet"]],
+        required: &[],
+    },
+    KeywordList {
+        file: "_api.py",
+        command: "predict",
         without: &[&["format", "output", "color", "width", "quiet"]],
         required: &[],
     },
@@ -88,8 +94,8 @@ fn keyword(name: &str, option: &Arg, is_required: bool) -> String {
     let none = if is_required { "" } else { " | None = None" };
     let default = default.unwrap_or(none);
     let shadows = if ["filter", "set"].contains(&name) { "  # noqa: A002 - the name of the command line" } else { "" };
-    // A word of the language.
-    let name = if name == "from" { "from_".to_owned() } else { name.replace('-', "_") };
+    // Words of the language.
+    let name = if ["from", "if"].contains(&name) { format!("{name}_") } else { name.replace('-', "_") };
     format!("    {name}: {kind}{default},{shadows}\n")
 }
 

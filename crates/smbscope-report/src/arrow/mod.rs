@@ -54,11 +54,12 @@ macro_rules! kind {
     };
 }
 
-static KINDS: [DocumentSchema; 4] = [
+static KINDS: [DocumentSchema; 5] = [
     kind!("smbscope.report/1", "smbscope.report-1.schema.json"),
     kind!("smbscope.bench/1", "smbscope.bench-1.schema.json"),
     kind!("smbscope.compare/1", "smbscope.compare-1.schema.json"),
     kind!("smbscope.study/1", "smbscope.study-1.schema.json"),
+    kind!("smbscope.prediction/1", "smbscope.prediction-1.schema.json"),
 ];
 
 impl DocumentSchema {
