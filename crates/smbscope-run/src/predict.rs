@@ -331,8 +331,13 @@ fn measured(capture: PathBuf, started: Timestamp) -> Result<Replay, BenchError> 
     };
     let duration = end - begin;
     let mut paths = whatif::paths(&report.connections);
-    // The connections were opened before the replay.
-    paths.values_mut().for_each(|path| path.opened = None);
+    // The connections were opened before the replay, which alone made the server send much.
+    for connection in &report.connections {
+        if let Some(path) = paths.get_mut(&connection.flow) {
+            path.opened = None;
+            path.bytes = [None, Some(connection.to_client.bytes)];
+        }
+    }
     let trip = |exchange: &Exchange| paths.get(&exchange.flow).and_then(|path| path.round_trip).unwrap_or_default();
     let server = exchanges.iter().filter_map(|one| Some((one.time(TimeKind::ServiceTime)? - trip(one)).0.max(0))).sum();
     let mut covered = Covered::default();

@@ -4,6 +4,7 @@
 //! *task* is the part of a lane between two points at which it holds no file open. Lanes that take their files from one
 //! list form a *pool* (`pools`): whichever worker is free first takes the next file. `waits` finds the dependencies.
 
+use super::tcp::INITIAL_WINDOW;
 use super::{EpisodeExchangeKey, FlowPaths, key};
 use crate::classify::{is_close, is_open};
 use smbscope_model::{
@@ -12,7 +13,7 @@ use smbscope_model::{
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::smb2::Smb2Command;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +122,8 @@ pub(super) struct Graph {
     pub(super) tasks: Vec<Task>,
     pub(super) lanes: Vec<ClientLane>,
     pub(super) pools: Vec<Vec<usize>>,
+    /// Connections for which the commands have almost all bytes to the server, or to the client.
+    complete: [HashSet<FlowId>; 2],
 }
 
 /// A command's place among the threads of its client.
@@ -186,7 +189,31 @@ impl Graph {
         graph.join_alternating_lanes();
         graph.find_tasks();
         graph.find_pools(exchanges, &origins);
+        graph.find_complete_connections(paths);
         Some((graph, origins))
+    }
+
+    /// Returns true if the connection's window was still a new one before the first command.
+    pub(super) fn begins_with_new_window(&self, flow: FlowId, direction: usize) -> bool {
+        self.complete[direction].contains(&flow)
+    }
+
+    fn find_complete_connections(&mut self, paths: &FlowPaths) {
+        let mut known: HashMap<FlowId, [u64; 2]> = HashMap::new();
+        for node in &self.nodes {
+            let [requests, responses] = known.entry(node.flow).or_default();
+            *requests += node.request_bytes;
+            *responses += node.response_bytes;
+        }
+        for (flow, known) in known {
+            let Some(path) = paths.get(&flow) else { continue };
+            for direction in [0, 1] {
+                let missing = path.bytes[direction].map(|all| all.saturating_sub(known[direction]));
+                if missing.is_some_and(|bytes| bytes as f64 <= 2.0 * INITIAL_WINDOW) {
+                    self.complete[direction].insert(flow);
+                }
+            }
+        }
     }
 
     /// Returns the command of the same lane that ended last before this one began.

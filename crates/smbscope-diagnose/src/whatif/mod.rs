@@ -302,6 +302,8 @@ pub struct Path {
     pub opened: Option<Timestamp>,
     /// Receive windows that the sender filled, in bytes: the server's, the client's.
     pub filled_windows: [Option<u32>; 2],
+    /// All payload bytes of the connection to the server, and to the client. Absent if its beginning was not captured.
+    pub bytes: [Option<u64>; 2],
 }
 
 pub type FlowPaths = BTreeMap<FlowId, Path>;
@@ -319,11 +321,15 @@ pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
             shortest.entry(hosts(connection)).and_modify(|known| *known = trip.min(*known)).or_insert(trip);
         }
     }
-    let path = |connection: &ConnectionSummary| Path {
-        client: Some(connection.endpoints.client.ip()),
-        round_trip: connection.round_trip().or_else(|| shortest.get(&hosts(connection)).copied()),
-        opened: (!connection.midstream).then_some(connection.first),
-        filled_windows: [&connection.to_server, &connection.to_client].map(|direction| direction.filled_window),
+    let path = |connection: &ConnectionSummary| {
+        let directions = [&connection.to_server, &connection.to_client];
+        Path {
+            client: Some(connection.endpoints.client.ip()),
+            round_trip: connection.round_trip().or_else(|| shortest.get(&hosts(connection)).copied()),
+            opened: (!connection.midstream).then_some(connection.first),
+            filled_windows: directions.map(|direction| direction.filled_window),
+            bytes: directions.map(|direction| (!connection.midstream).then_some(direction.bytes)),
+        }
     };
     connections.iter().map(|connection| (connection.flow, path(connection))).collect()
 }

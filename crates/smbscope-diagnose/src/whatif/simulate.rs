@@ -3,7 +3,7 @@
 use super::Scenario;
 use super::graph::{CommandNode, Dependency, DependencyEvent, Graph};
 use super::protocol::{self, AdditionalWork, Bound};
-use super::tcp::{Behavior, SEGMENT, Sender, TransferLimits};
+use super::tcp::{Behavior, INITIAL_WINDOW, SEGMENT, Sender, TransferLimits};
 use super::{EpisodeExchangeKey, FlowPaths};
 use smbscope_model::{FlowId, Nanos};
 use std::cmp::Reverse;
@@ -33,6 +33,10 @@ pub(super) struct Assumptions {
 
 /// Share of a round trip over which senders spread a window: unpaced, and by Linux's `tcp_pacing_*_ratio` (200%, 120%).
 const PACING: [f64; 3] = [0.0, 0.5, 0.83];
+/// Initial window of servers that are set up for long distances, compared with RFC 6928's.
+const WIDE: f64 = 2.0;
+/// Window growth per acknowledged byte if slow start ends early on some connections.
+const SLOWER_START: f64 = 0.75;
 /// Variation of client time, server time and unchanged transfers between repetitions of a job.
 const REPEATED: [f64; 2] = [0.9, 1.1];
 /// Upper variation for hosts that become busy because they wait less.
@@ -63,7 +67,8 @@ impl Assumptions {
         let is_faster = scenario.server.is_some_and(|factor| factor < 1.0);
         let [least, usual, longest] = WAKES;
         let [quick, slow] = TRANSLATED.map(|factor| if scenario.dialect.is_some() { factor } else { 1.0 });
-        let tcp = |pacing, growth| Behavior { slow_start: true, pacing, growth };
+        let tcp = |pacing, growth| Behavior { initial: INITIAL_WINDOW, is_open: false, pacing, growth };
+        let wide = Behavior { initial: WIDE * INITIAL_WINDOW, is_open: true, ..tcp(none, 1.0) };
         let best = Assumptions {
             tcp: tcp(some, 1.0),
             own: 1.0,
@@ -105,10 +110,10 @@ impl Assumptions {
             ..best
         };
         let others = [
-            (false, Assumptions { tcp: Behavior { slow_start: false, ..tcp(none, 1.0) }, ..short }),
+            (false, Assumptions { tcp: wide, ..short }),
             (false, Assumptions { tcp: tcp(most, 1.0), ..short }),
             (false, Assumptions { tcp: tcp(none, 1.0), ..long }),
-            (false, Assumptions { tcp: tcp(most, 0.5), ..long }),
+            (false, Assumptions { tcp: tcp(most, SLOWER_START), ..long }),
             (true, long),
         ];
         (best, others)
@@ -162,7 +167,7 @@ fn explained(graph: &Graph, paths: &FlowPaths, tcp: Behavior) -> Vec<[Explained;
         for at in order {
             let node = &graph.nodes[at];
             let Some(trip) = node.trip else { continue };
-            let sender = senders.entry(node.flow).or_insert_with(|| sender(node.flow, paths, direction, tcp));
+            let sender = senders.entry(node.flow).or_insert_with(|| sender(graph, node.flow, paths, direction, tcp));
             let MeasuredTransfer { first, last, bytes } = measured(node, direction);
             let took = last - first;
             let (from, to) = sender.clone().transfer(first, bytes, TransferLimits { byte: 0.0, trip });
@@ -210,8 +215,9 @@ fn measured(node: &CommandNode, direction: usize) -> MeasuredTransfer {
     }
 }
 
-fn sender(flow: FlowId, paths: &FlowPaths, direction: usize, tcp: Behavior) -> Sender {
-    Sender::new(tcp, paths.get(&flow).and_then(|path| path.filled_windows[direction]))
+fn sender(graph: &Graph, flow: FlowId, paths: &FlowPaths, direction: usize, tcp: Behavior) -> Sender {
+    let filled = paths.get(&flow).and_then(|path| path.filled_windows[direction]);
+    Sender::new(tcp, filled, graph.begins_with_new_window(flow, direction))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -511,7 +517,8 @@ impl<'a> Simulation<'a> {
         let flow = self.played[at].flow.unwrap_or(node.flow);
         let (paths, tcp) = (self.paths, self.conditions.assumptions.tcp);
         let as_captured = self.own(last - first);
-        let sender = self.senders[direction].entry(flow).or_insert_with(|| sender(flow, paths, direction, tcp));
+        let sender =
+            self.senders[direction].entry(flow).or_insert_with(|| sender(self.graph, flow, paths, direction, tcp));
         let small = bytes as f64 <= SEGMENT;
         let scenario = self.conditions.scenario;
         // ns per byte of the link, headers included.
@@ -521,7 +528,8 @@ impl<'a> Simulation<'a> {
             Some(explained) if node.key.is_some() && !small => {
                 let Explained { byte, trips } = explained[direction];
                 let trip = match scenario.round_trip {
-                    Some(new) => new.0 as f64 * self.conditions.assumptions.trip,
+                    // The kernel acknowledges: a busy host delays that less than commands.
+                    Some(new) => new.0 as f64 * self.conditions.assumptions.trip.min(LONGER_TRIP),
                     None => node.trip.unwrap_or(0) as f64,
                 };
                 let byte = byte

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Payload of a full segment on Ethernet with timestamps.
 pub(super) const SEGMENT: f64 = 1_448.0;
 /// RFC 6928.
-const INITIAL_WINDOW: f64 = 10.0 * SEGMENT;
+pub(super) const INITIAL_WINDOW: f64 = 10.0 * SEGMENT;
 /// Approximate Linux default limit of the receive buffer (`tcp_rmem`). Windows scales its window up to 16 MB.
 const WINDOW_MAX: f64 = 6e6;
 /// Minimum retransmission timeout of Linux. An idle connection halves its window after each timeout.
@@ -16,9 +16,13 @@ const PIECES: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behavior {
-    pub(super) slow_start: bool,
+    /// Bytes of a new connection's window.
+    pub(super) initial: f64,
+    /// Windows are open unless the capture shows that they can't be: on connections that began before it, and after idle
+    /// times.
+    pub(super) is_open: bool,
     pub(super) pacing: f64,
-    /// Window growth per acknowledged byte: 1, or 0.5 with delayed acknowledgments that are counted.
+    /// Window growth per acknowledged byte: 1, or less if slow start ends early.
     pub(super) growth: f64,
 }
 
@@ -43,11 +47,11 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Creates a sender. `filled` is a receive window that limited the connection in the capture.
-    pub(super) fn new(behavior: Behavior, filled: Option<u32>) -> Sender {
+    pub(super) fn new(behavior: Behavior, filled: Option<u32>, is_new: bool) -> Sender {
         let limit = filled.map_or(WINDOW_MAX, |filled| f64::from(filled).max(INITIAL_WINDOW));
         Sender {
             behavior,
-            window: if behavior.slow_start { INITIAL_WINDOW.min(limit) } else { limit },
+            window: if behavior.is_open && !is_new { limit } else { behavior.initial.min(limit) },
             limit,
             in_flight: VecDeque::new(),
             outstanding: 0.0,
@@ -116,7 +120,7 @@ impl Sender {
     }
 
     fn restart(&mut self, now: i64, trip: i64) {
-        if !self.behavior.slow_start || !self.in_flight.is_empty() || self.sent == i64::MIN {
+        if self.behavior.is_open || !self.in_flight.is_empty() || self.sent == i64::MIN {
             return;
         }
         let timeout = TIMEOUT_LEAST.saturating_add(trip);
@@ -131,7 +135,8 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
-    const PLAIN: Behavior = Behavior { slow_start: true, pacing: 0.0, growth: 1.0 };
+    const PLAIN: Behavior = Behavior { initial: INITIAL_WINDOW, is_open: false, pacing: 0.0, growth: 1.0 };
+    const OPEN: Behavior = Behavior { is_open: true, ..PLAIN };
 
     fn after(bytes: u64, sender: &mut Sender, ready: i64) -> i64 {
         let (first, last) = sender.transfer(ready * MS, bytes, TransferLimits { byte: 0.0, trip: 10 * MS });
@@ -141,7 +146,7 @@ mod tests {
     #[test]
     fn a_window_doubles_each_round_trip() {
         // Windows of 10, 20, 40 and 80 segments carry 150: 200 segments need four acknowledged windows.
-        let mut sender = Sender::new(PLAIN, None);
+        let mut sender = Sender::new(PLAIN, None, true);
         assert_eq!(after(200 * 1_448, &mut sender, 0), 40);
         // By now the window exceeds 160 segments: no round trip is needed.
         assert_eq!(after(100 * 1_448, &mut sender, 60), 0);
@@ -152,14 +157,14 @@ mod tests {
     #[test]
     fn a_filled_window_limits_each_round_trip() {
         // 65,536 bytes per round trip: 262,144 bytes leave in four windows, the first one at once.
-        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, Some(65_536));
+        let mut sender = Sender::new(OPEN, Some(65_536), false);
         assert_eq!(after(262_144, &mut sender, 0), 30);
     }
 
     #[test]
     fn bandwidth_and_window_do_not_add_up() {
         // 289.6 kB at 100 ns per byte take 29 ms, while acknowledgments arrive.
-        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, None);
+        let mut sender = Sender::new(OPEN, None, false);
         let (first, last) = sender.transfer(0, 289_600, TransferLimits { byte: 100.0, trip: 10 * MS });
         assert_eq!(((last - first) / MS, sender.free() / MS), (28, 28));
     }

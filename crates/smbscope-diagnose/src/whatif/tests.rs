@@ -124,6 +124,10 @@ fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
     assert!((12_500 + 4 * 10_500..12_500 + 5 * 10_500).contains(&then), "{then}");
     // At least 90% of the server's time and one round trip: the window may already be open.
     assert_eq!(found.predictions[0].duration_ns.low.0 / 1_000, 1_800 + 10_000);
+    // On a connection captured from its beginning, it is not open: windows of 20, 40 and 80 segments at most.
+    let path = Path { round_trip: Some(Nanos(0)), bytes: [Some(1_000), Some(210 * 1_448)], ..Path::default() };
+    let found = of_paths(&large, &FlowPaths::from([(FlowId(0), path)]), "rtt=10ms");
+    assert_eq!(found.predictions[0].duration_ns.low.0 / 1_000, 1_800 + 10_000 + 3 * 10_000);
 }
 
 fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
