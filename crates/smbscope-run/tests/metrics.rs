@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 use smbscope_lab::Launcher;
-use smbscope_model::Timestamp;
+use smbscope_load::engine::ExchangeObserver;
+use smbscope_model::{CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, PacketRef, Stamp, Timestamp};
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::options::{BenchOptions, MetricsOptions};
 use smbscope_run::{Bench, CounterSource, RunOptions, WatchedServer};
 use smbscope_testkit::skip;
+use smbscope_wire::smb2::Smb2Command;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -29,6 +31,10 @@ struct Prometheus {
 impl Prometheus {
     /// `how` are further lines of its job, in YAML's flow style.
     fn start(scraped: u16, how: &str) -> Prometheus {
+        Prometheus::with(scraped, how, &[])
+    }
+
+    fn with(scraped: u16, how: &str, options: &[&str]) -> Prometheus {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let config = folder.path().join("prometheus.yml");
         let target = format!("static_configs: [{{targets: ['127.0.0.1:{scraped}']}}]");
@@ -39,7 +45,7 @@ impl Prometheus {
         let mut command = Command::new("prometheus");
         command.arg(format!("--config.file={}", config.display()));
         command.arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()));
-        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.arg(format!("--web.listen-address=127.0.0.1:{port}")).args(options);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let prometheus = Prometheus { process: command.spawn().expect("prometheus starts"), port, _folder: folder };
         let begun = Instant::now();
@@ -129,6 +135,48 @@ fn prometheus_has_the_counts_of_the_report() {
     assert_eq!(sum("smbscope_read_bytes_total"), first.bytes_read as f64);
     assert_eq!(sum("smbscope_written_bytes_total"), first.bytes_written as f64);
     assert_eq!(sum("smbscope_connections"), 2.0);
+}
+
+/// Half of the reads take 1 ms, the others 100 ms: buckets 9% wide.
+#[test]
+fn prometheus_takes_native_histograms() {
+    if !skip::has("prometheus") {
+        return;
+    }
+    let registry = MetricsRegistry::new();
+    let mut recorder = registry.recorder();
+    for number in 0..1_000_i64 {
+        recorder.exchange(&read(1_000_000 * if number % 2 == 0 { 1 } else { 100 }));
+    }
+    recorder.publish();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let options = MetricsOptions { metrics: Some(address), ..MetricsOptions::default() };
+    let endpoint = MetricsEndpoint::open(&options, &registry).expect("a free port").expect("an address was given");
+    let prometheus = Prometheus::with(endpoint.address().port(), "", &["--enable-feature=native-histograms"]);
+    let ask = |query: &str| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+        prometheus.query(query, now.as_secs_f64(), "group").get("Read").copied()
+    };
+    let begun = Instant::now();
+    while ask("histogram_count(smbscope_response_seconds)") != Some(1_000.0) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no native histogram was scraped");
+        sleep(Duration::from_millis(200));
+    }
+    for (quantile, seconds) in [(0.25, 0.001), (0.75, 0.1)] {
+        let found = ask(&format!("histogram_quantile({quantile},smbscope_response_seconds)")).expect("a quantile");
+        assert!((found / seconds - 1.0).abs() < 0.1, "{quantile}: {found}");
+    }
+}
+
+fn read(time_ns: i64) -> Exchange {
+    let [client, server] = [50_000, 445].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let command = smbscope_model::Command::Smb2(Smb2Command::READ);
+    let mut exchange = Exchange::new(FlowId(1), Endpoints { client, server }, command, CommandGroup::Read);
+    let stamp = |ns| Some(Stamp { time: Timestamp(ns), packet: PacketRef::default() });
+    exchange.outcome = ExchangeOutcome::Complete;
+    (exchange.request.first, exchange.request.last) = (stamp(0), stamp(0));
+    (exchange.response.first, exchange.response.last) = (stamp(time_ns), stamp(time_ns));
+    exchange
 }
 
 /// htpasswd -bnBC 10 scraper fakepassword, as in exporter-toolkit.

@@ -1,11 +1,16 @@
 //! Metric families: name, unit, labels, help text and samples of each, declared once and encoded by
 //! `prometheus-client`.
 
-use super::figures::{GroupFigures, MetricFigures, MetricsRegistry, RESPONSE_TIME_BOUNDS_NS, ShareFigures};
+use super::figures::{
+    GroupFigures, MetricFigures, MetricsRegistry, NATIVE_SCHEMA, RESPONSE_TIME_BOUNDS_NS, ShareFigures,
+};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{
+    DescriptorEncoder, MetricEncoder, NativeHistogram, NativeHistogramBuckets, NoLabelSet,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::metrics::histogram::DEFAULT_NATIVE_HISTOGRAM_ZERO_THRESHOLD;
 use prometheus_client::registry::Unit;
 use smbscope_model::{CommandGroup, FlowDirection, Nanos};
 use smbscope_stats::{OTHER, TimePart};
@@ -78,7 +83,7 @@ static FAMILIES: [Family; 16] = [
         kind: MetricType::Histogram,
         labels: BY_GROUP,
         help: "Response times: first packet of the request to last packet of the response.",
-        samples: |figures| by_group(figures, |group| (group.timed > 0).then_some(SampleValue::Times(*group))),
+        samples: |figures| by_group(figures, |group| (group.timed > 0).then_some(SampleValue::Times(group.clone()))),
     },
     Family {
         name: "smbscope_commands",
@@ -315,7 +320,33 @@ fn encode(value: &SampleValue, kind: MetricType, mut encoder: MetricEncoder) -> 
         SampleValue::Times(times) => {
             let bounds = RESPONSE_TIME_BOUNDS_NS.iter().map(|bound| *bound as f64 / 1e9).chain([f64::INFINITY]);
             let buckets: Vec<(f64, u64)> = bounds.zip(times.buckets).collect();
-            encoder.encode_histogram::<NoLabelSet>(times.sum.0 as f64 / 1e9, times.timed, &buckets, None)
+            let (spans, deltas) = native_buckets(&times.native);
+            let native = NativeHistogram {
+                schema: NATIVE_SCHEMA,
+                zero_threshold: DEFAULT_NATIVE_HISTOGRAM_ZERO_THRESHOLD,
+                zero_count: times.timed - times.native.values().sum::<u64>(),
+                negative: NativeHistogramBuckets { spans: &[], deltas: &[] },
+                positive: NativeHistogramBuckets { spans: &spans, deltas: &deltas },
+                created: None,
+            };
+            let sum = times.sum.0 as f64 / 1e9;
+            encoder.encode_histogram_with_native::<NoLabelSet>(sum, times.timed, &buckets, None, native)
         }
     }
+}
+
+/// Returns spans of consecutive buckets, each as its distance from the end of the span before and its length, and the
+/// difference of each bucket's count from the one before.
+fn native_buckets(counts: &BTreeMap<i32, u64>) -> (Vec<(i32, u32)>, Vec<i64>) {
+    let (mut spans, mut deltas): (Vec<(i32, u32)>, Vec<i64>) = (Vec::new(), Vec::new());
+    let (mut next, mut previous) = (0, 0);
+    for (bucket, count) in counts {
+        match spans.last_mut() {
+            Some((_, length)) if *bucket == next => *length += 1,
+            _ => spans.push((bucket - next, 1)),
+        }
+        deltas.push(*count as i64 - previous);
+        (next, previous) = (bucket + 1, *count as i64);
+    }
+    (spans, deltas)
 }

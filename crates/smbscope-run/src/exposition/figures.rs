@@ -51,6 +51,9 @@ pub const RESPONSE_TIME_BOUNDS_NS: [i64; 21] = [
     60 * S,
 ];
 
+/// Schema of native histograms: 8 buckets for each factor of 2, so that one is 9% wide.
+pub(super) const NATIVE_SCHEMA: i32 = 3;
+
 /// MetricFigures of a running command, shared by all threads. Clones refer to the same figures.
 #[derive(Debug, Clone, Default)]
 pub struct MetricsRegistry {
@@ -289,13 +292,15 @@ pub(super) struct ShareFigures {
     pub(super) bytes_written: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct GroupFigures {
     pub(super) commands: u64,
     pub(super) timed: u64,
     pub(super) sum: Nanos,
     /// Commands by bucket, not cumulated; the last bucket has no upper bound.
     pub(super) buckets: [u64; RESPONSE_TIME_BOUNDS_NS.len() + 1],
+    /// Commands by bucket of the native histogram: bucket i ends at 2^(i/8) seconds. 0 s is in none.
+    pub(super) native: BTreeMap<i32, u64>,
 }
 
 impl ShareFigures {
@@ -340,6 +345,10 @@ impl GroupFigures {
         self.timed += 1;
         self.sum = Nanos(self.sum.0.saturating_add(time.0));
         self.buckets[RESPONSE_TIME_BOUNDS_NS.partition_point(|bound| *bound < time.0)] += 1;
+        if time.0 > 0 {
+            let octaves = (time.0 as f64 / 1e9).log2();
+            *self.native.entry((octaves * f64::from(1 << NATIVE_SCHEMA)).ceil() as i32).or_default() += 1;
+        }
     }
 
     fn merge(&mut self, other: &GroupFigures) {
@@ -348,6 +357,9 @@ impl GroupFigures {
         self.sum = Nanos(self.sum.0.saturating_add(other.sum.0));
         for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
             *mine += theirs;
+        }
+        for (bucket, count) in &other.native {
+            *self.native.entry(*bucket).or_default() += count;
         }
     }
 }

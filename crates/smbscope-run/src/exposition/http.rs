@@ -5,13 +5,14 @@ use super::figures::MetricsRegistry;
 use crate::BenchError;
 use crate::options::MetricsOptions;
 use crate::watch::sandbox::enter_thread;
-use hyper::body::Incoming;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use prometheus_client::encoding::{prometheus_text, text};
+use prometheus_client::encoding::{prometheus_protobuf, prometheus_text, text};
 use prometheus_client::registry::Registry;
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -33,8 +34,55 @@ const CONNECTION_TIME: Duration = Duration::from_secs(20);
 /// Pause after an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Format of an exposition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ExpositionFormat {
+    /// The only one with native histograms.
+    Protobuf,
+    OpenMetrics,
+    PlainText,
+}
+
+impl ExpositionFormat {
+    /// Returns the first accepted format: Prometheus lists them by preference, Protocol Buffers first if it takes native
+    /// histograms.
+    fn accepted(accept: &str) -> ExpositionFormat {
+        let known = |format: &str| {
+            let format = format.trim_start();
+            if format.starts_with("application/vnd.google.protobuf")
+                && format.contains("proto=io.prometheus.client.MetricFamily")
+                && format.contains("encoding=delimited")
+            {
+                Some(ExpositionFormat::Protobuf)
+            } else if format.starts_with("application/openmetrics-text") {
+                Some(ExpositionFormat::OpenMetrics)
+            } else {
+                format.starts_with("text/plain").then_some(ExpositionFormat::PlainText)
+            }
+        };
+        accept.split(',').find_map(known).unwrap_or(ExpositionFormat::PlainText)
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            ExpositionFormat::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+            }
+            ExpositionFormat::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            ExpositionFormat::PlainText => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+
+    fn encode(self, registry: &Registry) -> Option<Bytes> {
+        let mut encoded = String::new();
+        match self {
+            ExpositionFormat::Protobuf => return Some(prometheus_protobuf::encode_to_vec(registry).ok()?.into()),
+            ExpositionFormat::OpenMetrics => text::encode(&mut encoded, registry).ok()?,
+            ExpositionFormat::PlainText => prometheus_text::encode(&mut encoded, registry).ok()?,
+        }
+        Some(encoded.into())
+    }
+}
 
 /// Serves a registry at `/metrics` of an address until dropped, by HTTP or HTTPS.
 #[derive(Debug)]
@@ -164,36 +212,31 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(stream: S, target: Arc<Scrape
     let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn respond(request: &Request<Incoming>, target: &ScrapeTarget, access: &ScrapeAccess) -> Response<String> {
-    let said = |status, kind, text| {
-        let mut response = Response::new(text);
+async fn respond(request: &Request<Incoming>, target: &ScrapeTarget, access: &ScrapeAccess) -> Response<Full<Bytes>> {
+    let said = |status, format: ExpositionFormat, text: Bytes| {
+        let mut response = Response::new(Full::new(text));
         *response.status_mut() = status;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
         response
     };
+    let refused = |status, text: &'static [u8]| said(status, ExpositionFormat::PlainText, Bytes::from_static(text));
     if let Some(passwords) = &access.passwords
         && !passwords.accept(request.headers().get(AUTHORIZATION)).await
     {
-        let text = "A user and a password are required.\n".to_owned();
-        let mut response = said(StatusCode::UNAUTHORIZED, PROMETHEUS_TEXT, text);
+        let mut response = refused(StatusCode::UNAUTHORIZED, b"A user and a password are required.\n");
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"smbscope\""));
         return response;
     }
     if request.uri().path() != "/metrics" {
-        return said(StatusCode::NOT_FOUND, PROMETHEUS_TEXT, "The metrics are at /metrics.\n".to_owned());
+        return refused(StatusCode::NOT_FOUND, b"The metrics are at /metrics.\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return said(StatusCode::METHOD_NOT_ALLOWED, PROMETHEUS_TEXT, "Use GET.\n".to_owned());
+        return refused(StatusCode::METHOD_NOT_ALLOWED, b"Use GET.\n");
     }
-    let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let mut encoded = String::new();
-    let (kind, done) = if accepts.contains("application/openmetrics-text") {
-        (OPEN_METRICS, text::encode(&mut encoded, &target.registry))
-    } else {
-        (PROMETHEUS_TEXT, prometheus_text::encode(&mut encoded, &target.registry))
-    };
-    match done {
-        Ok(()) => said(StatusCode::OK, kind, encoded),
-        Err(_) => said(StatusCode::INTERNAL_SERVER_ERROR, PROMETHEUS_TEXT, "Encoding failed.\n".to_owned()),
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let format = ExpositionFormat::accepted(accept);
+    match format.encode(&target.registry) {
+        Some(encoded) => said(StatusCode::OK, format, encoded),
+        None => refused(StatusCode::INTERNAL_SERVER_ERROR, b"Encoding failed.\n"),
     }
 }

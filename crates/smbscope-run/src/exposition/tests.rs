@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::options::MetricsOptions;
-use prometheus_client::encoding::prometheus_text;
+use prometheus_client::encoding::{prometheus_protobuf, prometheus_text};
 use prometheus_client::registry::Registry;
 use smbscope_diagnose::{Answer, Catalogue, Cause, LostTime};
 use smbscope_load::engine::ExchangeObserver;
@@ -96,6 +96,25 @@ fn a_response_time_counts_in_the_bucket_of_its_upper_bound() {
     let sum = value(&text, &format!("smbscope_response_seconds_sum{{{labels}}}")).unwrap();
     assert!((sum - 61.020_020_002).abs() < 1e-9, "{sum}");
     assert_eq!(value(&text, r#"smbscope_read_bytes_total{server="198.18.0.1:445",share="data"}"#), Some(5.0 * 4_096.0));
+}
+
+/// As client_model's metrics.proto defines them: buckets of schema 3 end at 2^(i/8), inclusive.
+#[test]
+fn native_buckets_end_at_eighths_of_an_octave_and_leave_out_what_is_empty() {
+    let registry = MetricsRegistry::new();
+    // 1 s ends bucket 0; 1.05 s is in bucket 1, as 2^(1/8) is 1.0905. 0.25 s ends bucket -16.
+    let times = [0, 250 * MS, 1_000 * MS, 1_000 * MS, 1_050 * MS];
+    count(&registry, &times.map(|time| read(server(1), "data", Nanos(time))));
+    let mut scraped = Registry::default();
+    scraped.register_collector(Box::new(registry));
+    let families = prometheus_protobuf::encode(&scraped).expect("memory takes everything");
+    let family = families.iter().find(|family| family.name == "smbscope_response_seconds").expect("the family");
+    let histogram = family.metric[0].histogram.as_ref().expect("a histogram");
+    let spans: Vec<(i32, u32)> = histogram.positive_span.iter().map(|span| (span.offset, span.length)).collect();
+    assert_eq!((histogram.schema, histogram.zero_count, histogram.sample_count), (3, 1, 5));
+    // Fifteen empty buckets lie between the spans. The counts are 1, 2 and 1.
+    assert_eq!((spans, &histogram.positive_delta), (vec![(-16, 1), (15, 2)], &vec![1, 1, -1]));
+    assert_eq!(histogram.bucket.last().map(|bucket| bucket.cumulative_count), Some(5), "classic buckets as well");
 }
 
 #[test]
@@ -237,9 +256,9 @@ fn scrapes_are_answered_in_the_format_asked_for_and_nothing_else_is() {
     let scrape = |request: &str| {
         let mut stream = TcpStream::connect(endpoint.address()).expect("the endpoint listens");
         stream.write_all(request.as_bytes()).unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        said
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        String::from_utf8_lossy(&said).into_owned()
     };
     let plain = scrape("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(plain.starts_with("HTTP/1.1 200") && plain.contains("content-type: text/plain; version=0.0.4"), "{plain}");
@@ -247,6 +266,9 @@ fn scrapes_are_answered_in_the_format_asked_for_and_nothing_else_is() {
     let open = scrape(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n\r\n"));
     assert!(open.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{open}");
     assert!(open.ends_with("# EOF\n"), "{open}");
+    let protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6";
+    let native = scrape(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {protobuf},text/plain;q=0.5\r\n\r\n"));
+    assert!(native.contains("content-type: application/vnd.google.protobuf; proto=io.prometheus"), "{native}");
     assert!(scrape("GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(scrape("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").starts_with("HTTP/1.1 405"));
 }
