@@ -164,10 +164,15 @@ impl Partial {
         }
     }
 
-    /// Lists at most this many connections, and only counts the others. Allows some more, so that not every call sorts.
+    /// Lists at most this many connections, and only counts the others. Also keeps the latest beginnings only: two
+    /// sightings of one connection begin at almost the same time. Allows some more, so that not every call moves them.
     pub fn list_about(&mut self, most: usize) {
-        if self.connections.len() > most + most / 4 {
+        let enough = most + most / 4;
+        if self.connections.len() > enough {
             self.list(most);
+        }
+        if self.initials.len() > enough {
+            self.initials.drain(..self.initials.len() - most);
         }
     }
 

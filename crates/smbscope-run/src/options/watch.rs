@@ -96,6 +96,11 @@ impl WatchOptions {
         exporter.or(self.machine_metrics.then_some(CounterSource::ThisMachine))
     }
 
+    /// Returns true if figures come over the network.
+    pub(crate) fn reads_exporters(&self) -> bool {
+        self.server_metrics.server_metrics.is_some() || self.queries.prometheus.is_some()
+    }
+
     /// Returns the format of the report at the end.
     pub fn report_format(&self) -> AnalyzeFormat {
         format_by_ending(self.output.as_deref()).unwrap_or(AnalyzeFormat::Text)
@@ -107,8 +112,7 @@ impl CommandOptions for WatchOptions {
         if matches!(self.report_format(), AnalyzeFormat::Csv | AnalyzeFormat::Parquet) {
             return Some("watch writes a report, not the exchange table; name an .html, .json, .txt or .md file");
         }
-        let reads_exporter = self.server_metrics.server_metrics.is_some() || self.queries.prometheus.is_some();
-        if (reads_exporter || self.machine_metrics)
+        if (self.reads_exporters() || self.machine_metrics)
             && !self.follow
             && self.file.as_ref().is_some_and(|file| file.is_file())
         {

@@ -82,7 +82,7 @@ pub fn prepare(options: &WatchOptions, read_later: &[PathBuf], saves_reports: bo
     reads.extend_from_slice(read_later);
     let is_foreign = reads.iter().chain(&writes).any(|path| belongs_to_another(path));
     let keep = if is_foreign { CapabilitySet::DAC_OVERRIDE } else { CapabilitySet::empty() };
-    let may_connect = options.server_metrics.server_metrics.is_some() || options.queries.prometheus.is_some();
+    let may_connect = options.reads_exporters();
     if may_connect {
         reads.extend(NAME_LOOKUP_READS.map(PathBuf::from));
     }
