@@ -149,11 +149,12 @@ fn again(document: &StudyDocument, rows: &[&StudyRow]) -> Option<SuggestedComman
 
 fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
     let factor = row.factor.as_ref()?;
-    let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));
+    let (common, name, baseline) =
+        told_apart(document.name_of(row.variant), document.name_of(document.baseline_of(row)));
     let times = ratio(factor.ratio?);
     let more = |further| counted(u64::from(further), "more repetition", "more repetitions");
     let values = means(document, row).map_or_else(String::new, |values| format!(", {values}"));
-    Some(match (row.verdict?, factor.interval, factor.detectable) {
+    let claim = match (row.verdict?, factor.interval, factor.detectable) {
         (StudyVerdict::Equal, ..) => format!("{name} is equal to {baseline} within 5%{values}"),
         (
             verdict @ (StudyVerdict::Slower | StudyVerdict::Faster | StudyVerdict::More | StudyVerdict::Less),
@@ -187,7 +188,23 @@ fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
             let more = further(row).map_or_else(String::new, |further| format!(": {} would give one", more(further)));
             format!("{name} against {baseline}, {times} times, has too few repetitions for an interval{more}")
         }
+    };
+    Some(match common.is_empty() {
+        true => claim,
+        false => format!("{common}: {claim}"),
     })
+}
+
+/// Divides the names of two variants: the settings that they share, and the different ones of each.
+fn told_apart(name: &str, baseline: &str) -> (String, String, String) {
+    let [one, other] = [name, baseline].map(|name| name.split(", ").collect::<Vec<_>>());
+    let most = one.len().min(other.len()) - 1;
+    let before = one.iter().zip(&other).take_while(|(one, other)| one == other).count().min(most);
+    let last = one.iter().rev().zip(other.iter().rev());
+    let after = last.take_while(|(one, other)| one == other).count().min(most - before);
+    let own = |settings: &[&str]| settings[before..settings.len() - after].join(", ");
+    let common = [&one[..before], &one[one.len() - after..]].concat().join(", ");
+    (common, own(&one), own(&other))
 }
 
 /// Formats `9.05 s against 41.3 ms`.
@@ -348,5 +365,24 @@ impl Results {
             many => format!("{} ({many} variants)", thousands(count)),
         });
         format!("{command} per run: {}.", texts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_two_variants_share_are_said_once() {
+        let of = |name, baseline| told_apart(name, baseline);
+        let owned = |texts: [&str; 3]| texts.map(str::to_owned).into();
+        assert_eq!(of("Chromium, SMB 3.1.1", "Chromium, local disk"), owned(["Chromium", "SMB 3.1.1", "local disk"]));
+        assert_eq!(
+            of("2.1, 1,461 files, 19 MB", "2.0.2, 1,461 files, 19 MB"),
+            owned(["1,461 files, 19 MB", "2.1", "2.0.2"])
+        );
+        assert_eq!(of("A, B, C", "A, D, C"), owned(["A, C", "B", "D"]));
+        assert_eq!(of("SMB1, half busy", "SMB1"), owned(["", "SMB1, half busy", "SMB1"]));
+        assert_eq!(of("A, A", "A, A, A"), owned(["A", "A", "A, A"]));
     }
 }

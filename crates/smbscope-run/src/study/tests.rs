@@ -242,7 +242,7 @@ fn an_interrupted_study_goes_on_and_repeats_or_loses_nothing() {
     let factor = new.factor.as_ref().unwrap();
     assert!((factor.ratio.unwrap() - 0.514).abs() < 0.001, "{factor:?}");
     assert!(factor.answer.differs());
-    let said = "commands, 4 users: new, dialect 2.1 is slower than old, dialect 2.1, 1.94 times (1.91 to 1.98)";
+    let said = "commands, 4 users: dialect 2.1: new is slower than old, 1.94 times (1.91 to 1.98)";
     let headline = &last.answer.headline;
     assert!(headline.starts_with(said) && headline.ends_with("; 1 more below."), "{headline}");
     assert_eq!(last.answer, whole.answer);
