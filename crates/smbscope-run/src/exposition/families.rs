@@ -56,7 +56,7 @@ type Samples = Vec<(Vec<String>, SampleValue)>;
 enum SampleValue {
     Count(u64),
     Seconds(f64),
-    Times(GroupFigures),
+    Times(Box<GroupFigures>),
 }
 
 impl SampleValue {
@@ -83,7 +83,9 @@ static FAMILIES: [Family; 16] = [
         kind: MetricType::Histogram,
         labels: BY_GROUP,
         help: "Response times: first packet of the request to last packet of the response.",
-        samples: |figures| by_group(figures, |group| (group.timed > 0).then_some(SampleValue::Times(group.clone()))),
+        samples: |figures| {
+            by_group(figures, |group| (group.timed > 0).then_some(SampleValue::Times(Box::new(group.clone()))))
+        },
     },
     Family {
         name: "smbscope_commands",
