@@ -105,7 +105,7 @@ def test_a_notebook_shows_the_answer_and_then_the_tables() -> None:
 
 
 def test_every_column_that_a_notebook_shows_exists() -> None:
-    kinds = [f'{{"schema": "smbscope.{kind}/1"}}' for kind in ("report", "bench", "compare", "study")]
+    kinds = [f'{{"schema": "smbscope.{kind}/1"}}' for kind in ("report", "bench", "compare", "study", "prediction")]
     documents = [smbscope.Document(kind) for kind in kinds]
     for name, columns in _notebook._TABLES.items():
         known = {column for one in documents if name in one.tables for column in one.table(name).column_names}
