@@ -4,12 +4,12 @@
 use serde_json::Value;
 use smbscope_lab::Launcher;
 use smbscope_load::engine::ExchangeObserver;
-use smbscope_model::{CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, PacketRef, Stamp, Timestamp};
+use smbscope_model::Timestamp;
 use smbscope_run::exposition::{MetricsEndpoint, MetricsRegistry};
 use smbscope_run::options::{BenchOptions, MetricsOptions};
 use smbscope_run::{Bench, CounterSource, RunOptions, WatchedServer};
+use smbscope_testkit::exchange::read;
 use smbscope_testkit::skip;
-use smbscope_wire::smb2::Smb2Command;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -146,7 +146,7 @@ fn prometheus_takes_native_histograms() {
     let registry = MetricsRegistry::new();
     let mut recorder = registry.recorder();
     for number in 0..1_000_i64 {
-        recorder.exchange(&read(1_000_000 * if number % 2 == 0 { 1 } else { 100 }));
+        recorder.exchange(&read(0, 1_000_000 * if number % 2 == 0 { 1 } else { 100 }));
     }
     recorder.publish();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -166,17 +166,6 @@ fn prometheus_takes_native_histograms() {
         let found = ask(&format!("histogram_quantile({quantile},smbscope_response_seconds)")).expect("a quantile");
         assert!((found / seconds - 1.0).abs() < 0.1, "{quantile}: {found}");
     }
-}
-
-fn read(time_ns: i64) -> Exchange {
-    let [client, server] = [50_000, 445].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let command = smbscope_model::Command::Smb2(Smb2Command::READ);
-    let mut exchange = Exchange::new(FlowId(1), Endpoints { client, server }, command, CommandGroup::Read);
-    let stamp = |ns| Some(Stamp { time: Timestamp(ns), packet: PacketRef::default() });
-    exchange.outcome = ExchangeOutcome::Complete;
-    (exchange.request.first, exchange.request.last) = (stamp(0), stamp(0));
-    (exchange.response.first, exchange.response.last) = (stamp(time_ns), stamp(time_ns));
-    exchange
 }
 
 /// htpasswd -bnBC 10 scraper fakepassword, as in exporter-toolkit.

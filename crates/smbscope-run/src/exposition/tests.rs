@@ -6,13 +6,9 @@ use prometheus_client::encoding::{prometheus_protobuf, prometheus_text};
 use prometheus_client::registry::Registry;
 use smbscope_diagnose::{Answer, Catalogue, Cause, LostTime};
 use smbscope_load::engine::ExchangeObserver;
-use smbscope_model::{
-    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowDirection, FlowId, Nanos, PacketRef,
-    ResponseStatus, Stamp, Timestamp,
-};
+use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Timestamp};
 use smbscope_stats::TimeSplit;
-use smbscope_testkit::skip;
-use smbscope_wire::smb2::Smb2Command;
+use smbscope_testkit::{exchange, skip};
 use smbscope_wire::status::NtStatus;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -27,15 +23,10 @@ fn server(number: u32) -> SocketAddr {
 
 /// A read of 4,096 bytes that took this long.
 fn read(server: SocketAddr, share: &str, time: Nanos) -> Exchange {
-    let client = SocketAddr::from((Ipv4Addr::LOCALHOST, 50_000));
-    let command = Command::Smb2(Smb2Command::READ);
-    let mut exchange = Exchange::new(FlowId(1), Endpoints { client, server }, command, CommandGroup::Read);
-    let stamp = |ns| Some(Stamp { time: Timestamp(ns), packet: PacketRef::default() });
+    let mut exchange = exchange::read(0, time.0);
+    exchange.endpoints.server = server;
     exchange.share = Some(share.into());
     exchange.status = Some(ResponseStatus::Nt(NtStatus::SUCCESS));
-    exchange.outcome = ExchangeOutcome::Complete;
-    (exchange.request.first, exchange.request.last) = (stamp(0), stamp(0));
-    (exchange.response.first, exchange.response.last) = (stamp(time.0), stamp(time.0));
     (exchange.length, exchange.response.bytes) = (Some(4_096), 4_096 + 80);
     exchange
 }
