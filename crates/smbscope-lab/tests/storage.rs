@@ -44,11 +44,11 @@ fn client(server: &LabServer, commands: &str) -> Option<String> {
     smbclient(server, server.share(), user, LabDialect::Smb311, commands).map(|output| said(&output))
 }
 
-/// Returns the mounts at or below this folder, as listed by the kernel.
+/// Returns the mounts at or below this folder, as listed by the kernel, and none of servers whose names begin alike.
 fn mounts(folder: &Path) -> Vec<String> {
     let list = fs::read_to_string("/proc/self/mounts").expect("there is a list of mounts");
-    let folder = folder.to_str().expect("the path is UTF-8");
-    list.lines().filter(|line| line.contains(folder)).map(str::to_owned).collect()
+    let is_below = |line: &&str| line.split(' ').nth(1).is_some_and(|at| Path::new(at).starts_with(folder));
+    list.lines().filter(is_below).map(str::to_owned).collect()
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
