@@ -3,16 +3,17 @@
 mod counters;
 #[cfg(target_os = "linux")]
 mod machine;
+mod samba;
 mod watched;
 
 use crate::BenchError;
 pub use counters::Exporter;
 use counters::{Counters, Disk, ServerMetricName};
-use smbscope_lab::{LinkEmulation, SambaCount, SambaOperation, SambaStatus, ServerRecord, SmbstatusReading};
+use samba::Samba;
+use smbscope_lab::{LinkEmulation, SambaStatus, ServerRecord};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::files::ServerMetric;
 use smbscope_report::bench::{ServerLoad, ServerSeries};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -220,109 +221,6 @@ impl MetricSources {
     }
 }
 
-/// Pause after an smbstatus call, as a multiple of its CPU time. smbstatus reads Samba's databases, which takes CPU
-/// from the server. Waiting doesn't count, or a busy server would never be polled.
-const REST: u32 = 20;
-
-type MetricReading = (String, &'static str, f64);
-
-#[derive(Debug)]
-struct Samba {
-    status: SambaStatus,
-    profile: PollSchedule,
-    clients: PollSchedule,
-    before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
-}
-
-/// Failures of smbstatus in a row; then it is not asked again.
-const FAILURES_MAX: u32 = 3;
-
-#[derive(Debug, Clone)]
-struct PollSchedule {
-    due: Instant,
-    failures: u32,
-    /// The last failure, if no call has succeeded since.
-    failure: Option<String>,
-}
-
-impl PollSchedule {
-    fn now() -> PollSchedule {
-        PollSchedule { due: Instant::now(), failures: 0, failure: None }
-    }
-
-    fn take<T>(&mut self, ask: impl FnOnce() -> Result<SmbstatusReading<T>, String>) -> Option<T> {
-        let begun = Instant::now();
-        if self.due > begun || self.failures >= FAILURES_MAX {
-            return None;
-        }
-        match ask() {
-            Ok(reading) => {
-                let rest = reading.cpu * REST;
-                // Counting from the start keeps a one-second schedule from drifting.
-                self.due = if rest < Duration::from_secs(1) { begun } else { Instant::now() + rest };
-                (self.failures, self.failure) = (0, None);
-                Some(reading.value)
-            }
-            Err(why) => {
-                tracing::debug!("{why}");
-                self.failures += 1;
-                self.failure = Some(why);
-                None
-            }
-        }
-    }
-}
-
-impl Samba {
-    fn new(status: SambaStatus) -> Samba {
-        Samba { status, profile: PollSchedule::now(), clients: PollSchedule::now(), before: None }
-    }
-
-    fn missing(&self) -> Option<String> {
-        let of_clients = || Some(format!("sessions and open files ({})", self.clients.failure.as_ref()?));
-        let profile = self.profile.failure.as_ref().map(|why| format!("the time inside smbd ({why})"));
-        profile.or_else(of_clients)
-    }
-
-    fn look(&mut self) -> Vec<MetricReading> {
-        let mut values = Vec::new();
-        let status = &self.status;
-        if let Some(clients) = self.clients.take(|| status.clients()) {
-            for (name, count) in
-                [("sessions", clients.sessions), ("open_files", clients.open_files), ("locks", clients.locks)]
-            {
-                values.push((format!("samba_{name}"), "count", count as f64));
-            }
-        }
-        if let Some(now) = self.profile.take(|| status.profile()) {
-            let at = Instant::now();
-            if let Some((before_at, before)) = &self.before {
-                values.extend(since(before, &now, at - *before_at));
-            }
-            self.before = Some((at, now));
-        }
-        values
-    }
-}
-
-/// Computes the rate and the mean time of each operation. Leaves out operations that were never performed.
-fn since<'a>(
-    before: &'a BTreeMap<SambaOperation, SambaCount>,
-    now: &'a BTreeMap<SambaOperation, SambaCount>,
-    passed: Duration,
-) -> impl Iterator<Item = MetricReading> + 'a {
-    let values = move |(operation, now): (&SambaOperation, &SambaCount)| {
-        let before = before.get(operation).copied().unwrap_or_default();
-        // The counters restart with Samba.
-        let count = now.count.checked_sub(before.count).filter(|_| now.count > 0)? as f64;
-        let time = now.time.checked_sub(before.time)?.as_nanos() as f64;
-        let rate = (format!("samba_{operation}"), "1/s", count / passed.as_secs_f64().max(1e-9));
-        let mean = (format!("samba_{operation}_time"), "ns", time / count);
-        Some([Some(rate), (count > 0.0).then_some(mean)].into_iter().flatten())
-    };
-    now.iter().filter_map(values).flatten()
-}
-
 /// Counters of this machine are read on Linux only.
 #[cfg(not(target_os = "linux"))]
 mod machine {
@@ -407,56 +305,5 @@ mod tests {
         assert!(trouble.starts_with("http://127.0.0.1:1/metrics can't be read: "), "{trouble}");
         let elsewhere = Metrics::new(SERVER, None, None);
         assert!(elsewhere.thread.is_none() && elsewhere.within(Timestamp(0), Duration::MAX).is_none());
-    }
-
-    /// Reads: 10 more in 2 s, 30 ms altogether, so 5/s of 3 ms each. The close counter was reset.
-    #[test]
-    fn two_profiles_make_rates_and_mean_times() {
-        let count = |count, milliseconds| SambaCount { count, time: Duration::from_millis(milliseconds) };
-        let before = [
-            (SambaOperation::Close, count(9, 9)),
-            (SambaOperation::Read, count(5, 70)),
-            (SambaOperation::Flush, count(1, 1)),
-        ];
-        let now = [
-            (SambaOperation::Close, count(2, 2)),
-            (SambaOperation::Read, count(15, 100)),
-            (SambaOperation::Write, count(0, 0)),
-            (SambaOperation::Flush, count(1, 1)),
-        ];
-        let (before, now) = (before.into(), now.into());
-        let values: Vec<MetricReading> = since(&before, &now, Duration::from_secs(2)).collect();
-        let expected =
-            [("samba_read", "1/s", 5.0), ("samba_read_time", "ns", 3_000_000.0), ("samba_flush", "1/s", 0.0)];
-        assert_eq!(values, expected.map(|(name, unit, value)| (name.to_owned(), unit, value)));
-    }
-
-    #[test]
-    fn an_expensive_call_rests_and_a_failing_one_is_not_repeated() {
-        let reading = |milliseconds| Ok(SmbstatusReading { value: (), cpu: Duration::from_millis(milliseconds) });
-        let mut schedule = PollSchedule::now();
-        assert!(schedule.take(|| reading(40)).is_some() && schedule.take(|| reading(60)).is_some());
-        assert!(schedule.take(|| reading(40)).is_none(), "it worked for 60 ms, and rests for 1.2 s");
-        let mut schedule = PollSchedule::now();
-        let mut asked = 0;
-        for _ in 0..5 {
-            let failed = schedule.take(|| {
-                asked += 1;
-                Err::<SmbstatusReading<()>, _>(format!("failure {asked}"))
-            });
-            assert!(failed.is_none());
-        }
-        assert_eq!((asked, schedule.failure.as_deref()), (3, Some("failure 3")));
-    }
-
-    /// On a busy machine smbstatus waits, which costs the server nothing.
-    #[test]
-    fn a_call_that_only_waits_is_repeated_at_once() {
-        let mut schedule = PollSchedule::now();
-        let waits = || {
-            std::thread::sleep(Duration::from_millis(60));
-            Ok(SmbstatusReading { value: (), cpu: Duration::ZERO })
-        };
-        assert!(schedule.take(waits).is_some() && schedule.take(waits).is_some());
     }
 }
