@@ -423,9 +423,8 @@ fn failed_assumption(change: &Scenario, as_captured: &[Replay], changed: &[Repla
     let changed = moved.into_iter().filter(|(_, _, expected, after)| (after - expected).abs() * 2 >= miss);
     match changed.max_by_key(|(_, _, expected, after)| (after - expected).abs()) {
         Some((what, before, expected, after)) => {
-            let [taken, predicted, after] = [before, expected, after].map(|time| smbscope_report::span(Nanos(time)));
-            let predicted = if expected == before { "as much".to_owned() } else { predicted };
-            format!("{what} took {after} in all, after {taken} as captured, and {predicted} was predicted")
+            let [captured, predicted, after] = [before, expected, after].map(|time| smbscope_report::span(Nanos(time)));
+            format!("{what} took {after} in all instead of the predicted {predicted} (as captured: {captured})")
         }
         None => {
             "server and client took as long as predicted, so the order of the commands or the model of TCP is wrong"

@@ -122,7 +122,7 @@ pub(super) struct Graph {
     pub(super) tasks: Vec<Task>,
     pub(super) lanes: Vec<ClientLane>,
     pub(super) pools: Vec<Vec<usize>>,
-    /// Connections for which the commands have almost all bytes to the server, or to the client.
+    /// Connections whose payload consists almost entirely of these commands, by direction.
     complete: [HashSet<FlowId>; 2],
 }
 

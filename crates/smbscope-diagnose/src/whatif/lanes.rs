@@ -305,36 +305,32 @@ impl Graph {
         }
     }
 
-    /// Returns `None` if the lane works on no file, or if its pauses are longer than its tasks (lower medians).
+    /// Returns `None` if the lane works on no file, or if its pauses are longer than its tasks (lower medians). Tasks
+    /// after its last file don't count: they may belong to the next step of the job.
     fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<PoolWorker> {
         let of_lane = &self.lanes[lane];
         if of_lane.is_joined {
             return None;
         }
-        let mut works = BTreeSet::new();
-        let mut bound = 0;
-        let (mut lags, mut durations) = (Vec::new(), Vec::new());
-        for (position, task) in of_lane.tasks.iter().map(|task| &self.tasks[*task]).enumerate() {
-            if let Some(work) = self.work(task, exchanges, origins) {
-                if works.is_empty() {
-                    bound = position + 1;
-                }
-                works.insert(work);
-            }
-            if bound > 0 {
-                durations.push(task.end - task.start);
-                lags.extend(task.lag.filter(|_| position >= bound));
-            }
-        }
+        let tasks: Vec<&Task> = of_lane.tasks.iter().map(|task| &self.tasks[*task]).collect();
+        let works: Vec<Option<FolderWork>> = tasks.iter().map(|task| self.work(task, exchanges, origins)).collect();
+        let first = works.iter().position(Option::is_some)?;
+        let last = works.iter().rposition(Option::is_some)?;
         let lower_median = |values: &mut Vec<i64>| {
             values.sort_unstable();
             values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
         };
+        let mut lags: Vec<i64> = tasks[first + 1..=last].iter().filter_map(|task| task.lag).collect();
+        let mut durations: Vec<i64> = tasks[first..=last].iter().map(|task| task.end - task.start).collect();
         let goes_on = lower_median(&mut lags) <= lower_median(&mut durations);
-        let last = of_lane.tasks.last()?;
-        let start = self.tasks[*of_lane.tasks.get(bound.checked_sub(1)?)?].start;
-        let has_one_file = bound == of_lane.tasks.len();
-        goes_on.then_some(PoolWorker { lane, bound, has_one_file, start, end: self.tasks[*last].end, works })
+        goes_on.then(|| PoolWorker {
+            lane,
+            bound: first + 1,
+            has_one_file: first == last,
+            start: tasks[first].start,
+            end: tasks[last].end,
+            works: works.into_iter().flatten().collect(),
+        })
     }
 
     fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
@@ -371,7 +367,7 @@ struct PoolWorker {
     lane: usize,
     /// Number of initial tasks, up to and including the first file, that no other lane can do.
     bound: usize,
-    /// True if nothing follows its first file.
+    /// True if its first file is its last one, too.
     has_one_file: bool,
     start: i64,
     end: i64,

@@ -198,9 +198,15 @@ fn a_worker_that_comes_too_late_for_the_others_files_takes_some_of_them_over_a_l
     exchanges.extend(file(1, 5, 4));
     exchanges.extend(file(2, 13, 5));
     let path = Path { opened: None, ..opened(0) };
-    let paths = (0..3).map(|flow| (FlowId(flow), path.clone())).collect();
+    let paths: FlowPaths = (0..3).map(|flow| (FlowId(flow), path.clone())).collect();
     // Each file takes 97.5 ms, and each worker reads two.
     assert_eq!(micros(&of_paths(&exchanges, &paths, "rtt=31ms")), (16_000, 13_000 + 2 * 97_500));
+    // Nothing changes if the third worker later opens and closes a file without reading it. That begins 24 ms after
+    // its last command, and takes two commands and 1 ms between them; the first worker, which is free at 195 ms, does it.
+    let look = file(2, 40, 9).into_iter().filter(|exchange| exchange.group == CommandGroup::OpenClose);
+    let with_look: Vec<Exchange> = exchanges.iter().cloned().chain(look).collect();
+    let (_, then) = micros(&of_paths(&with_look, &paths, "rtt=31ms"));
+    assert_eq!(then, 195_000 + 24_000 + 32_500 + 1_000 + 32_500);
     // A file that is read 84 ms after the third worker's is another step, and follows it.
     exchanges.extend(file(3, 100, 6));
     let paths: FlowPaths = (0..4).map(|flow| (FlowId(flow), path.clone())).collect();
