@@ -3,10 +3,10 @@
 use crate::common::{Said, finish, said};
 use serde_json::Value;
 use smbscope_lab::{Process, available};
-use smbscope_testkit::skip;
+use smbscope_testkit::{eventually, skip};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// `smbscope lab` with a separate state folder per test.
@@ -53,18 +53,6 @@ impl Lab {
         let entries = std::fs::read_dir(self.0.path()).expect("the folder is there");
         entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_dir())).count()
     }
-}
-
-/// Waits until a condition holds. Returns false after 30 s.
-fn eventually(so: impl Fn() -> bool) -> bool {
-    let patience = Instant::now() + Duration::from_secs(30);
-    while !so() {
-        if Instant::now() > patience {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    true
 }
 
 /// Returns true if the server's port is closed or its network has been removed.

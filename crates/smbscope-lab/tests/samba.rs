@@ -4,6 +4,7 @@ mod common;
 
 use common::{As, any_lives, said, server, smbclient};
 use smbscope_lab::{LabDialect, LabServerSettings, ServerSigningPolicy};
+use smbscope_testkit::eventually;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -153,9 +154,9 @@ fn a_killed_server_is_gone_and_its_folder_goes_with_the_value() {
     let Some(server) = server(&LabServerSettings::default()) else { return };
     let (folder, port) = (server.folder().to_owned(), server.port());
     server.kill();
-    assert!(common::eventually(|| server.pids().is_empty()));
+    assert!(eventually(|| server.pids().is_empty()));
     // The system closes the socket a moment later, and another test's server may take the port for a while.
-    assert!(common::eventually(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_err()));
+    assert!(eventually(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_err()));
     assert!(folder.exists());
     server.stop().expect("nothing is in the way");
     assert!(!folder.exists());

@@ -5,7 +5,7 @@ mod common;
 
 use common::{As, said, server, smbclient};
 use smbscope_lab::{Antivirus, LabDialect, LabError, LabServer, LabServerSettings, LinkEmulation};
-use smbscope_testkit::skip;
+use smbscope_testkit::{eventually, skip};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ fn a_slow_link_ends_with_its_server() {
         "lo" => !connects(),
         network => !std::path::Path::new("/sys/class/net").join(network).exists(),
     };
-    assert!(common::eventually(is_gone), "{interface}");
+    assert!(eventually(is_gone), "{interface}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_busy_server_is_busy_as_long_as_it_lives() {
         names.filter(|name| name.trim_end() == "lab-busy").count()
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    assert!(common::eventually(|| busy() >= cores), "{} threads for {cores} cores", busy());
+    assert!(eventually(|| busy() >= cores), "{} threads for {cores} cores", busy());
     drop(server);
-    assert!(common::eventually(|| busy() == 0));
+    assert!(eventually(|| busy() == 0));
 }

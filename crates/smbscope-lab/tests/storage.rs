@@ -4,7 +4,7 @@ mod common;
 
 use common::{As, said, smbclient};
 use smbscope_lab::{LabDialect, LabError, LabServer, LabServerSettings, Launcher, StateFolder, Storage, available};
-use smbscope_testkit::skip;
+use smbscope_testkit::{eventually, skip};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
@@ -209,7 +209,7 @@ fn a_server_ends_although_its_disk_is_in_use() {
     let open = File::create(share.join("open")).expect("names are not slow");
     let waiting = thread::spawn(move || fs::write(share.join("waiting"), "x"));
     let waits = || server.record().storage().is_some_and(|figures| figures.outstanding == 1);
-    assert!(common::eventually(waits));
+    assert!(eventually(waits));
     // Samba waits as well: a process that waits for a file system can't be killed.
     let user = As::User(server.user(), server.password());
     let file = server.folder().join("file");
@@ -221,7 +221,7 @@ fn a_server_ends_although_its_disk_is_in_use() {
     put.args(["-c", &format!("put {} file", file.display()), "--user", name]).env("PASSWD", password);
     let put = put.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn();
     if put.is_ok() {
-        assert!(common::eventually(|| server.record().storage().is_some_and(|figures| figures.outstanding == 2)));
+        assert!(eventually(|| server.record().storage().is_some_and(|figures| figures.outstanding == 2)));
     }
     let (stopped, took) = timed(|| server.stop());
     stopped.expect("nothing is in the way");

@@ -8,7 +8,8 @@
 //! - Real captures: [`recording`] holds a capture to damage, and [`judge`] compares the analysis of the damaged copy
 //!   with the truth.
 //! - [`server`] answers real clients according to a script, faults included. [`exchange`] builds exchanges for tests of
-//!   the code after the analysis. [`generated`] updates parts of files. [`skip`] reports missing prerequisites of a test.
+//!   the code after the analysis. [`generated`] updates parts of files. [`skip`] reports missing prerequisites of a test, and
+//!   [`eventually`] waits for other processes.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +32,9 @@ pub mod smb1;
 pub mod smb2;
 pub mod traffic;
 pub mod tunnel;
+mod wait;
 
 pub use conversation::{Conversation, Span, framed};
 pub use frame::Frame;
 pub use packet::{Packet, Side, micros};
+pub use wait::eventually;

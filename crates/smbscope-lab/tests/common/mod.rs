@@ -4,7 +4,6 @@
 use smbscope_lab::{LabDialect, LabServer, LabServerSettings, Process, StateFolder, available};
 use smbscope_testkit::skip;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 /// Starts a server, or reports the test as skipped.
 pub(crate) fn server(settings: &LabServerSettings) -> Option<LabServer> {
@@ -58,18 +57,6 @@ pub(crate) fn smbclient(
 /// Returns standard output and standard error.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// Polls until the condition holds. Returns false after 30 s.
-pub(crate) fn eventually(so: impl Fn() -> bool) -> bool {
-    let patience = Instant::now() + Duration::from_secs(30);
-    while !so() {
-        if Instant::now() > patience {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    true
 }
 
 /// Returns true if any of the processes is alive.
