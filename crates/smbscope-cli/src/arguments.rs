@@ -317,6 +317,10 @@ Examples:
 Exit status: the command's; 128 plus the number of the signal that ended it; 1 if there was no server.")]
     Run(RunArguments),
 
+    /// Read the figures of this machine's Samba for another smbscope, at each line of standard input.
+    #[command(hide = true)]
+    ReadSamba,
+
     /// Keep a server for another smbscope, which sends requests on standard input.
     #[command(hide = true)]
     Keep,

@@ -9,11 +9,12 @@ use crate::output::Output;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use signal_hook::consts::SIGINT;
-use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder};
+use smbscope_lab::{LabServer, Launcher, LinkEmulation, ServerRecord, StateFolder, command_for};
 use smbscope_report::{clean, json, listed, quoted};
-use smbscope_run::{LabCapture, PASSWORD_VARIABLE, one_line};
+use smbscope_run::{LabCapture, PASSWORD_VARIABLE, SambaReader, one_line};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use std::time::Duration;
 
 /// Arguments with which this program runs as a keeper.
 const KEEP: [&str; 2] = ["lab", "keep"];
+/// Arguments with which this program reads the figures of Samba for a process that may not start smbstatus.
+const READ_SAMBA: [&str; 2] = ["lab", "read-samba"];
 
 pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     match &arguments.verb {
@@ -29,6 +32,7 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
         LabVerb::Status(arguments) => status(arguments),
         LabVerb::Run(arguments) => run_with_server(arguments),
         LabVerb::Keep => Ok(smbscope_lab::keep()?),
+        LabVerb::ReadSamba => Ok(smbscope_run::read_samba()?),
     }
 }
 
@@ -36,6 +40,15 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
     let (program, first) = program().context("cannot find this program to take care of the server")?;
     Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
+}
+
+/// Starts a process that reads the figures of this machine's Samba. Returns `None` without Samba.
+pub(crate) fn samba_reader() -> anyhow::Result<Option<SambaReader>> {
+    let (program, first) = program().context("cannot find this program to read Samba's figures")?;
+    let mut command = command_for(program);
+    // Ctrl-C concerns the program that shows them.
+    command.args(first).args(READ_SAMBA).process_group(0);
+    SambaReader::start(command).context("cannot read Samba's figures")
 }
 
 /// Returns the command that starts this program, and its initial arguments.

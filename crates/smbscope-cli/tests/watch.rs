@@ -2,16 +2,17 @@
 
 use crate::common::{Said, bundled, directory, finish, said, smbscope, write};
 use serde_json::Value;
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::packet::EPOCH;
-use smbscope_testkit::{Conversation, pcap, skip, smb2};
+use smbscope_testkit::{Conversation, Packet, eventually, pcap, skip, smb2};
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 fn json(path: &Path) -> Value {
@@ -175,10 +176,8 @@ fn counters_and_queries() -> String {
     address
 }
 
-/// Commands of the next four seconds on standard input: their minute has the counters of these seconds.
-#[test]
-fn a_minute_has_the_counters_of_the_server_and_values_of_queries() {
-    let directory = directory("watch_counters");
+/// Returns packets of a command in each of the next five seconds, all in one minute.
+fn packets_of_now() -> Vec<Packet> {
     let since_epoch = || std::time::UNIX_EPOCH.elapsed().expect("a clock after 1970");
     // Not over the end of a minute.
     while since_epoch().as_secs() % 60 >= 50 {
@@ -193,7 +192,14 @@ fn a_minute_has_the_counters_of_the_server_and_values_of_queries() {
             .server_says(at + 1_000, smb2::read_response(id, &[0; 10]));
     }
     // The handshake is not of this minute.
-    let packets: Vec<_> = conversation.packets().into_iter().skip(3).collect();
+    conversation.packets().into_iter().skip(3).collect()
+}
+
+/// Commands of the next four seconds on standard input: their minute has the counters of these seconds.
+#[test]
+fn a_minute_has_the_counters_of_the_server_and_values_of_queries() {
+    let directory = directory("watch_counters");
+    let packets = packets_of_now();
     let address = counters_and_queries();
     let running = ["json", "text"].map(|format| {
         let report = format!("{format}.html");
@@ -219,6 +225,64 @@ fn a_minute_has_the_counters_of_the_server_and_values_of_queries() {
     assert_eq!(minute["server"]["source"], format!("http://{address}/metrics"));
     assert_eq!(minute["also"], serde_json::json!([{"name": "load", "mean": 7.5, "max": 7.5, "count": 1}]));
     assert!(line.contains(", server CPU 25% (max 25%), load 7.5 (max 7.5): "), "{line}");
+}
+
+/// Returns the ids of processes that read Samba's figures, of the server with this configuration.
+fn samba_readers(conf: &Path) -> Vec<String> {
+    let conf = conf.to_str().expect("UTF-8");
+    let has = |pid: &str, file: &str, text: &str| {
+        fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|found| String::from_utf8_lossy(&found).contains(text))
+    };
+    let entries = fs::read_dir("/proc").expect("Linux").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    entries.filter(|pid| has(pid, "cmdline", "read-samba") && has(pid, "environ", conf)).collect()
+}
+
+/// smbstatus runs outside the sandbox. The server has one session, which writes a file per second.
+#[test]
+fn a_minute_has_the_figures_of_samba_and_their_reader_ends_with_the_watch() {
+    if let Err(why) = smbscope_lab::available() {
+        return skip::missing(why);
+    }
+    let directory = directory("watch_samba");
+    let server = LabServer::start(&LabServerSettings::default()).unwrap_or_else(|error| panic!("{error}"));
+    let conf = server.folder().join("smb.conf");
+    let mut client = Command::new("smbclient");
+    client.arg(format!("//{}/{}", server.address().ip(), server.share())).args(["-p", &server.port().to_string()]);
+    client.args(["--user", server.user()]).env("PASSWD", server.password()).current_dir(&directory);
+    let client = client.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let Ok(mut client) = client else { return skip::missing("smbclient is not installed") };
+    write(&directory, "file", "content");
+    let packets = packets_of_now();
+    let watching = || {
+        let mut watch = smbscope(&directory, &["watch", "-", "--format", "json", "-o", "w.html", "--machine-metrics"]);
+        let mut child = watch.env("SMB_CONF_PATH", &conf).stdin(Stdio::piped()).spawn().expect("it starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        input.write_all(&pcap::nanos(&packets)).expect("it reads");
+        (child, input)
+    };
+    let (child, input) = watching();
+    let mut commands = client.stdin.take().expect("a pipe");
+    for number in 0..5 {
+        writeln!(commands, "put file {number}").expect("smbclient reads");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    drop(input);
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert_eq!((said.status, said.err.as_str(), said.out.lines().count()), (Some(0), "", 1), "{}", said.out);
+    assert!(samba_readers(&conf).is_empty());
+    let minute: Value = serde_json::from_str(&said.out).expect("JSON");
+    let figure = |name: &str, what: &str| minute["server"][name][what].as_f64().unwrap_or(-1.0);
+    assert_eq!(figure("samba_sessions", "max"), 1.0, "{minute}");
+    assert!((0.2..5.0).contains(&figure("samba_write", "mean")), "{minute}");
+    assert!((1e3..1e9).contains(&figure("samba_write_time", "mean")), "{minute}");
+
+    let (mut child, _input) = watching();
+    assert!(eventually(|| !samba_readers(&conf).is_empty()));
+    child.kill().expect("it runs");
+    let _status = child.wait();
+    assert!(eventually(|| samba_readers(&conf).is_empty()));
+    drop(commands);
+    let _status = client.wait();
 }
 
 #[test]

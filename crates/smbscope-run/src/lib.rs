@@ -52,8 +52,8 @@ pub use capture::LabCapture;
 pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::{
-    CounterSource, Exporter, NamedQuery, PrometheusUrl, QueryFigure, ServerFigure, ServerFigures, ServerMinute,
-    WatchedServer, busy_percent,
+    CounterSource, Exporter, NamedQuery, PrometheusUrl, QueryFigure, SambaReader, ServerFigure, ServerFigures,
+    ServerMinute, WatchedServer, busy_percent, read_samba,
 };
 pub use server::{Connect, Login, Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 pub use smbscope_explain::{analysis, keys};

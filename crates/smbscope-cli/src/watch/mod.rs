@@ -8,6 +8,7 @@ mod service;
 
 use crate::analyze;
 use crate::interrupt;
+use crate::lab;
 use crate::output::{self, Output};
 use crate::record::random_key;
 use crate::terminal;
@@ -48,6 +49,8 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     // Certificates and passwords are read again when they change.
     let read_later = options.metrics.metrics_config.as_deref().map(exposition::directories_of).unwrap_or_default();
     sandbox::prepare(options, &read_later, shows_display(options));
+    // The sandbox will forbid it.
+    let samba = if options.machine_metrics { lab::samba_reader()? } else { None };
     let mut output = Output::open(options.output.as_deref(), &sources)?;
     let registry = MetricsRegistry::new();
     let endpoint = MetricsEndpoint::open(&options.metrics, &registry)?;
@@ -65,7 +68,7 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     let mut display = Display::open(options, capture.losses(), metrics, notices, Arc::clone(&stop));
     display.causes = capture.causes.take();
     let QueryOptions { prometheus, also } = &options.queries;
-    display.server = WatchedServer::begin(options.counters(), prometheus.as_ref(), also)?;
+    display.server = WatchedServer::begin(options.counters(samba), prometheus.as_ref(), also)?;
     let report = live::follow(&mut capture.set, &analysis, capture.clock, &mut display);
     let causes = display.close();
     let ended = capture.ended_because();

@@ -1,9 +1,12 @@
 //! Words for the server's figures in a minute of `watch`.
 
+use smbscope_model::Nanos;
 use smbscope_model::prose::clean;
-use smbscope_run::ServerMinute;
+use smbscope_report::span;
+use smbscope_run::{ServerFigure, ServerFigures, ServerMinute};
 
-/// Returns `server CPU 97% (max 99%), busiest disk 100%, latency 3.2 (max 5)`. Empty without figures.
+/// Returns `server CPU 97% (max 99%), busiest disk 100%, read in Samba 3.2 ms (max 9 ms), latency 3.2 (max 5)`. Empty
+/// without figures.
 pub(super) fn words(minute: &ServerMinute) -> String {
     let mut parts = Vec::new();
     let figure = |name: &str| minute.server.as_ref().and_then(|server| server.metrics.get(name));
@@ -19,10 +22,28 @@ pub(super) fn words(minute: &ServerMinute) -> String {
     if let Some(network) = figure("network_busiest") {
         parts.push(format!("network {:.0}%", network.mean));
     }
+    if let Some(sessions) = figure("samba_sessions") {
+        parts.push(format!("Samba sessions {}", short(sessions.mean)));
+    }
+    if let Some((operation, time)) = minute.server.as_ref().and_then(longest_in_samba) {
+        let [mean, max] = [time.mean, time.max].map(|time| span(Nanos(time as i64)));
+        parts.push(format!("{operation} in Samba {mean} (max {max})"));
+    }
     for query in &minute.also {
         parts.push(format!("{} {} (max {})", clean(&query.name), short(query.mean), short(query.max)));
     }
     parts.join(", ")
+}
+
+/// Returns the operation on which Samba spends most time, with its mean times.
+fn longest_in_samba(server: &ServerFigures) -> Option<(String, &ServerFigure)> {
+    let times = server.metrics.iter().filter_map(|(name, time)| {
+        let operation = name.strip_prefix("samba_")?.strip_suffix("_time")?;
+        let rate = server.metrics.get(&format!("samba_{operation}"))?;
+        Some((operation, rate.mean * time.mean, time))
+    });
+    let (operation, _, time) = times.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    Some((operation.replace('_', " "), time))
 }
 
 /// Formats a number with three significant digits. The unit of a query is unknown.
@@ -44,7 +65,7 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_run::{QueryFigure, ServerFigure, ServerFigures};
+    use smbscope_run::QueryFigure;
 
     #[test]
     fn numbers_have_three_digits() {
@@ -67,5 +88,16 @@ mod tests {
         let linux = ServerMinute { server: server(&metrics), also: Vec::new() };
         assert_eq!(words(&linux), "server CPU 97% (max 100%), busiest disk 100%");
         assert_eq!(words(&ServerMinute::default()), "");
+        // Reads are slower, but rare.
+        let samba = [
+            ("samba_sessions", 12.0, 12.0),
+            ("samba_read", 1.0, 2.0),
+            ("samba_read_time", 9e6, 9e6),
+            ("samba_query_directory", 50.0, 60.0),
+            ("samba_query_directory_time", 2.5e6, 7e6),
+        ];
+        metrics = samba.map(|(name, mean, max)| (name.to_owned(), figure(mean, max))).into();
+        let samba = ServerMinute { server: server(&metrics), also: Vec::new() };
+        assert_eq!(words(&samba), "Samba sessions 12, query directory in Samba 2.5 ms (max 7 ms)");
     }
 }

@@ -9,7 +9,8 @@ mod watched;
 use crate::BenchError;
 pub use counters::Exporter;
 use counters::{Counters, Disk, ServerMetricName};
-use samba::Samba;
+use samba::{Samba, SambaSource};
+pub use samba::{SambaReader, read_samba};
 use smbscope_lab::{LinkEmulation, SambaStatus, ServerRecord};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::files::ServerMetric;
@@ -25,6 +26,8 @@ pub use watched::{
 
 /// Server metrics kept: 24 for a day.
 const METRICS_MAX: usize = 24 * 86_400;
+
+const THIS_MACHINE: &str = "this machine";
 
 /// Ports of a Samba server that is not private.
 const SMB_PORTS: [u16; 2] = [445, 139];
@@ -83,12 +86,27 @@ impl Metrics {
         let is_here = lab.is_some() || address.ip().is_loopback();
         let source = match exporter {
             Some(exporter) => Some(exporter.to_string()),
-            None => (is_here && machine::HAS_COUNTERS).then(|| "this machine".to_owned()),
+            None => (is_here && machine::HAS_COUNTERS).then(|| THIS_MACHINE.to_owned()),
         };
+        let samba = samba_status(address, lab.as_ref(), exporter);
+        let samba = samba.filter(|_| source.is_some()).map(|status| SambaSource::Own(Samba::new(status)));
+        Metrics::begin(source, MetricSources { exporter: exporter.cloned(), lab }, samba)
+    }
+
+    fn of_exporter(exporter: &Exporter) -> Metrics {
+        let sources = MetricSources { exporter: Some(exporter.clone()), lab: None };
+        Metrics::begin(Some(exporter.to_string()), sources, None)
+    }
+
+    /// Samples the counters of this machine, and of the Samba on it.
+    fn of_this_machine(samba: Option<SambaReader>) -> Metrics {
+        let sources = MetricSources { exporter: None, lab: None };
+        Metrics::begin(Some(THIS_MACHINE.to_owned()), sources, samba.map(SambaSource::Reader))
+    }
+
+    fn begin(source: Option<String>, sources: MetricSources, samba: Option<SambaSource>) -> Metrics {
         let seen = Arc::<Mutex<CollectedMetrics>>::default();
         let thread = source.as_ref().and_then(|_| {
-            let samba = samba_status(address, lab.as_ref(), exporter);
-            let sources = MetricSources { exporter: exporter.cloned(), lab };
             let (stop, stopped) = mpsc::channel();
             let seen = Arc::clone(&seen);
             let look = move || sources.follow(samba, &seen, &stopped);
@@ -163,33 +181,33 @@ impl Drop for Metrics {
 }
 
 impl MetricSources {
-    fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<CollectedMetrics>, stopped: &mpsc::Receiver<()>) {
+    fn follow(&self, mut samba: Option<SambaSource>, seen: &Mutex<CollectedMetrics>, stopped: &mpsc::Receiver<()>) {
         let mut before: Option<Counters> = None;
-        let mut samba = samba.map(Samba::new);
         let mut due = Instant::now();
         loop {
             let looked = self.look();
-            let of_samba = samba.as_mut().map_or_else(Vec::new, Samba::look);
+            let of_samba = samba.as_mut().map_or_else(Vec::new, SambaSource::look);
             let time = crate::environment::now();
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             match looked {
                 Ok(now) => {
                     let values = before.as_ref().map_or_else(Vec::new, |before| now.since(before));
-                    let values =
-                        values.into_iter().map(|(metric, value)| (metric.name().to_owned(), metric.unit(), value));
+                    let values = values
+                        .into_iter()
+                        .map(|(metric, value)| (metric.name().to_owned(), metric.unit().into(), value));
                     let room = METRICS_MAX.saturating_sub(seen.metrics.len());
                     seen.metrics.extend(values.chain(of_samba).take(room).map(|(metric, unit, value)| ServerMetric {
                         time,
                         metric,
                         value,
-                        unit: unit.to_owned(),
+                        unit: unit.into_owned(),
                     }));
                     (before, seen.trouble) = (Some(now), None);
                 }
                 Err(why) => (before, seen.trouble) = (None, Some(why)),
             }
             // An ordinary Samba server may have profiling turned off, which is not worth a warning.
-            seen.missing = samba.as_ref().filter(|_| self.lab.is_some()).and_then(Samba::missing);
+            seen.missing = samba.as_ref().filter(|_| self.lab.is_some()).and_then(SambaSource::missing);
             drop(seen);
             due = (due + EVERY).max(Instant::now());
             match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {

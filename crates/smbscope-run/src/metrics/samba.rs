@@ -1,14 +1,21 @@
 //! Samba's own figures: its clients, and the time inside smbd by operation.
+//!
+//! smbstatus(1) provides them. A process whose sandbox denies other programs reads them through a [`SambaReader`], a
+//! separate process that answers each line on its standard input with a line of JSON.
 
 use smbscope_lab::{SambaCount, SambaOperation, SambaStatus, SmbstatusReading};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Pause after an smbstatus call, as a multiple of its CPU time. smbstatus reads Samba's databases, which takes CPU
 /// from the server. Waiting doesn't count, or a busy server would never be polled.
 const REST: u32 = 20;
 
-pub(super) type MetricReading = (String, &'static str, f64);
+/// Name, unit and value of a metric.
+pub(super) type MetricReading = (String, Cow<'static, str>, f64);
 
 #[derive(Debug)]
 pub(super) struct Samba {
@@ -18,8 +25,9 @@ pub(super) struct Samba {
     before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
 }
 
-/// Failures of smbstatus in a row; then it is not asked again.
+/// Failures of smbstatus in a row; then it is asked only once in a while, because Samba may be started later.
 const FAILURES_MAX: u32 = 3;
+const AGAIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
 struct PollSchedule {
@@ -36,7 +44,7 @@ impl PollSchedule {
 
     fn take<T>(&mut self, ask: impl FnOnce() -> Result<SmbstatusReading<T>, String>) -> Option<T> {
         let begun = Instant::now();
-        if self.due > begun || self.failures >= FAILURES_MAX {
+        if self.due > begun {
             return None;
         }
         match ask() {
@@ -51,6 +59,9 @@ impl PollSchedule {
                 tracing::debug!("{why}");
                 self.failures += 1;
                 self.failure = Some(why);
+                if self.failures >= FAILURES_MAX {
+                    self.due = begun + AGAIN;
+                }
                 None
             }
         }
@@ -75,7 +86,7 @@ impl Samba {
             for (name, count) in
                 [("sessions", clients.sessions), ("open_files", clients.open_files), ("locks", clients.locks)]
             {
-                values.push((format!("samba_{name}"), "count", count as f64));
+                values.push((format!("samba_{name}"), "count".into(), count as f64));
             }
         }
         if let Some(now) = self.profile.take(|| status.profile()) {
@@ -100,11 +111,99 @@ fn since<'a>(
         // The counters restart with Samba.
         let count = now.count.checked_sub(before.count).filter(|_| now.count > 0)? as f64;
         let time = now.time.checked_sub(before.time)?.as_nanos() as f64;
-        let rate = (format!("samba_{operation}"), "1/s", count / passed.as_secs_f64().max(1e-9));
-        let mean = (format!("samba_{operation}_time"), "ns", time / count);
+        let rate = (format!("samba_{operation}"), "1/s".into(), count / passed.as_secs_f64().max(1e-9));
+        let mean = (format!("samba_{operation}_time"), "ns".into(), time / count);
         Some([Some(rate), (count > 0.0).then_some(mean)].into_iter().flatten())
     };
     now.iter().filter_map(values).flatten()
+}
+
+/// Source of Samba's figures.
+#[derive(Debug)]
+pub(super) enum SambaSource {
+    Own(Samba),
+    Reader(SambaReader),
+}
+
+impl SambaSource {
+    pub(super) fn look(&mut self) -> Vec<MetricReading> {
+        match self {
+            SambaSource::Own(samba) => samba.look(),
+            SambaSource::Reader(reader) => reader.look(),
+        }
+    }
+
+    /// Returns the figures that are missing and why, if that is known.
+    pub(super) fn missing(&self) -> Option<String> {
+        match self {
+            SambaSource::Own(samba) => samba.missing(),
+            SambaSource::Reader(_) => None,
+        }
+    }
+}
+
+/// Process that runs smbstatus for this one, and ends with it, however that happens.
+#[derive(Debug)]
+pub struct SambaReader {
+    child: Child,
+    requests: Option<ChildStdin>,
+    readings: BufReader<ChildStdout>,
+}
+
+impl SambaReader {
+    /// Starts a command that has to call [`read_samba`]. Returns `None` without smbstatus.
+    pub fn start(mut command: Command) -> io::Result<Option<SambaReader>> {
+        if SambaStatus::find(None).is_none() {
+            return Ok(None);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let (Some(requests), Some(readings)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both were asked for");
+        };
+        Ok(Some(SambaReader { child, requests: Some(requests), readings: BufReader::new(readings) }))
+    }
+
+    fn look(&mut self) -> Vec<MetricReading> {
+        self.ask().unwrap_or_else(|error| {
+            if self.requests.take().is_some() {
+                tracing::warn!("Samba's figures are missing from now on: {error}");
+            }
+            Vec::new()
+        })
+    }
+
+    fn ask(&mut self) -> io::Result<Vec<MetricReading>> {
+        let Some(requests) = &mut self.requests else { return Ok(Vec::new()) };
+        requests.write_all(b"\n")?;
+        let mut line = String::new();
+        if self.readings.read_line(&mut line)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the process that reads them has ended"));
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for SambaReader {
+    fn drop(&mut self) {
+        self.requests = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// Called by the command passed to [`SambaReader::start`]. Returns when the process that started it ends.
+pub fn read_samba() -> io::Result<()> {
+    let Some(status) = SambaStatus::find(None) else { return Ok(()) };
+    let mut samba = Samba::new(status);
+    let (requests, mut readings) = (io::stdin().lock(), io::stdout().lock());
+    for request in requests.lines() {
+        request?;
+        let mut line = serde_json::to_vec(&samba.look())?;
+        line.push(b'\n');
+        readings.write_all(&line)?;
+        readings.flush()?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -130,11 +229,11 @@ mod tests {
         let values: Vec<MetricReading> = since(&before, &now, Duration::from_secs(2)).collect();
         let expected =
             [("samba_read", "1/s", 5.0), ("samba_read_time", "ns", 3_000_000.0), ("samba_flush", "1/s", 0.0)];
-        assert_eq!(values, expected.map(|(name, unit, value)| (name.to_owned(), unit, value)));
+        assert_eq!(values, expected.map(|(name, unit, value)| (name.to_owned(), unit.into(), value)));
     }
 
     #[test]
-    fn an_expensive_call_rests_and_a_failing_one_is_not_repeated() {
+    fn an_expensive_call_rests_and_a_failing_one_is_repeated_later() {
         let reading = |milliseconds| Ok(SmbstatusReading { value: (), cpu: Duration::from_millis(milliseconds) });
         let mut schedule = PollSchedule::now();
         assert!(schedule.take(|| reading(40)).is_some() && schedule.take(|| reading(60)).is_some());

@@ -1,13 +1,12 @@
 //! Counters of the server, and values of Prometheus queries, minute by minute for `watch`.
 
 use super::counters::{ANSWER_MAX, PATIENCE, http_url};
-use super::{Exporter, Metrics, machine};
+use super::{Exporter, Metrics, SambaReader, machine};
 use crate::BenchError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use smbscope_model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -92,10 +91,10 @@ pub struct QueryFigure {
 }
 
 /// Source of a watched server's counters.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum CounterSource<'a> {
     Exporter(&'a Exporter),
-    ThisMachine,
+    ThisMachine { samba: Option<SambaReader> },
 }
 
 /// Samples a server and evaluates queries until dropped.
@@ -117,15 +116,13 @@ impl WatchedServer {
         prometheus: Option<&PrometheusUrl>,
         queries: &[NamedQuery],
     ) -> Result<Option<WatchedServer>, BenchError> {
-        if matches!(counters, Some(CounterSource::ThisMachine)) && !machine::HAS_COUNTERS {
+        if matches!(counters, Some(CounterSource::ThisMachine { .. })) && !machine::HAS_COUNTERS {
             let text = "this system's counters can't be read: leave out --machine-metrics";
             return Err(BenchError::Unavailable(text.to_owned()));
         }
-        // Not a port of SMB, so that no smbstatus is run: the sandbox forbids it.
-        let this_machine = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let metrics = counters.map(|source| match source {
-            CounterSource::Exporter(exporter) => Metrics::new(this_machine, None, Some(exporter)),
-            CounterSource::ThisMachine => Metrics::new(this_machine, None, None),
+            CounterSource::Exporter(exporter) => Metrics::of_exporter(exporter),
+            CounterSource::ThisMachine { samba } => Metrics::of_this_machine(samba),
         });
         let queries = prometheus.filter(|_| !queries.is_empty()).map(|url| QueryFollower::begin(url, queries));
         let queries = queries.transpose()?;

@@ -4,7 +4,7 @@ use super::{
     AnalyzeFormat, CommandOptions, MetricsOptions, QueryOptions, ReadingOptions, RingOptions, ServerMetricsOptions,
     TerminalOptions, format_by_ending,
 };
-use crate::metrics::CounterSource;
+use crate::metrics::{CounterSource, SambaReader};
 use clap::{Args, ValueEnum};
 use smbscope_model::{Nanos, units};
 use std::path::PathBuf;
@@ -76,6 +76,9 @@ pub struct WatchOptions {
     pub server_metrics: ServerMetricsOptions,
 
     /// Show this machine's CPU, memory, disks and network in each minute, if it is the server. Requires Linux.
+    ///
+    /// If the server is Samba, and the user may run smbstatus, also its sessions, open files and locks, and the time
+    /// inside smbd if it keeps a profile (`smbd profiling level = on` in smb.conf).
     #[arg(long, conflicts_with = "server_metrics", help_heading = "Results")]
     pub machine_metrics: bool,
 
@@ -90,10 +93,10 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Returns the source of the server's counters.
-    pub fn counters(&self) -> Option<CounterSource<'_>> {
+    /// Returns the source of the server's counters. `samba` reads the figures of a Samba on this machine.
+    pub fn counters(&self, samba: Option<SambaReader>) -> Option<CounterSource<'_>> {
         let exporter = self.server_metrics.server_metrics.as_ref().map(CounterSource::Exporter);
-        exporter.or(self.machine_metrics.then_some(CounterSource::ThisMachine))
+        exporter.or(self.machine_metrics.then_some(CounterSource::ThisMachine { samba }))
     }
 
     /// Returns true if figures come over the network.

@@ -420,9 +420,8 @@ mod tests {
         in_new_process("the_counters_of_this_machine_can_be_read", |folder| {
             prepare(&WatchOptions { machine_metrics: true, ..options(folder) }, &[], false);
             enter(None);
-            let watched =
-                WatchedServer::begin(Some(CounterSource::ThisMachine), None, &[]).expect("Linux has counters");
-            let mut watched = watched.expect("they are read");
+            let watched = WatchedServer::begin(Some(CounterSource::ThisMachine { samba: None }), None, &[]);
+            let mut watched = watched.expect("Linux has counters").expect("they are read");
             let from = crate::environment::now();
             let begun = Instant::now();
             let server = loop {
