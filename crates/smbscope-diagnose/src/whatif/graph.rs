@@ -5,7 +5,7 @@
 //! list form a *pool* (`pools`): whichever worker is free first takes the next file. `waits` finds the dependencies.
 
 use super::tcp::INITIAL_WINDOW;
-use super::{EpisodeExchangeKey, FlowPaths, key};
+use super::{ConnectionThreads, EpisodeExchangeKey, FlowPaths, key};
 use crate::classify::{is_close, is_open};
 use smbscope_model::{
     Command, CommandGroup, Dialect, Exchange, FileId, FlowId, Nanos, Protocol, Subcommand, Timestamp,
@@ -124,6 +124,7 @@ pub(super) struct Graph {
     pub(super) pools: Vec<Vec<usize>>,
     /// Connections whose payload consists almost entirely of these commands, by direction.
     complete: [HashSet<FlowId>; 2],
+    threads: HashMap<FlowId, ConnectionThreads>,
 }
 
 /// A command's place among the threads of its client.
@@ -184,6 +185,7 @@ impl Graph {
         graph.shortest_service_bounds_trip();
         graph.find_queues();
         graph.find_files(exchanges, &origins);
+        graph.threads = paths.iter().map(|(flow, path)| (*flow, path.threads)).collect();
         graph.find_roots(exchanges, &origins);
         graph.find_lanes();
         graph.join_alternating_lanes();
@@ -196,6 +198,10 @@ impl Graph {
     /// Returns true if the connection's window was still a new one before the first command.
     pub(super) fn begins_with_new_window(&self, flow: FlowId, direction: usize) -> bool {
         self.complete[direction].contains(&flow)
+    }
+
+    pub(super) fn threads_of(&self, flow: FlowId) -> ConnectionThreads {
+        self.threads.get(&flow).copied().unwrap_or_default()
     }
 
     fn find_complete_connections(&mut self, paths: &FlowPaths) {

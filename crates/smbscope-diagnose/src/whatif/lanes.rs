@@ -1,5 +1,6 @@
 //! Division of an episode into the client's threads (lanes), their tasks, and pools that take files from one list.
 
+use super::ConnectionThreads;
 use super::graph::{ClientLane, Graph, Item, Task};
 use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
 use std::cmp::Reverse;
@@ -66,6 +67,9 @@ impl Graph {
             pairs.extend(handed);
         }
         for (one, other) in pairs {
+            if [one, other].into_iter().any(|flow| self.threads_of(flow) != ConnectionThreads::Unknown) {
+                continue;
+            }
             let (one, other) = (roots[&one], roots[&other]);
             if one != other {
                 roots.values_mut().filter(|root| **root == other).for_each(|root| *root = one);
@@ -160,7 +164,7 @@ impl Graph {
     /// Joins connections that alternate and never overlap, as in a copy from one server to another.
     pub(super) fn join_alternating_lanes(&mut self) {
         let mut lanes_of: BTreeMap<FlowId, BTreeSet<usize>> = BTreeMap::new();
-        for node in &self.nodes {
+        for node in self.nodes.iter().filter(|node| self.threads_of(node.flow) == ConnectionThreads::Unknown) {
             lanes_of.entry(node.root).or_default().insert(node.lane);
         }
         let single: BTreeSet<usize> = lanes_of.into_values().filter(|lanes| lanes.len() == 1).flatten().collect();
@@ -305,8 +309,8 @@ impl Graph {
         }
     }
 
-    /// Returns `None` if the lane works on no file, or if its pauses are longer than its tasks (lower medians). Tasks
-    /// after its last file don't count: they may belong to the next step of the job.
+    /// Returns `None` if the lane works on no file, or if its pauses are longer than its tasks (lower medians), unless
+    /// its threads are known. Tasks after its last file don't count: they may belong to the next step of the job.
     fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<PoolWorker> {
         let of_lane = &self.lanes[lane];
         if of_lane.is_joined {
@@ -322,7 +326,11 @@ impl Graph {
         };
         let mut lags: Vec<i64> = tasks[first + 1..=last].iter().filter_map(|task| task.lag).collect();
         let mut durations: Vec<i64> = tasks[first..=last].iter().map(|task| task.end - task.start).collect();
-        let goes_on = lower_median(&mut lags) <= lower_median(&mut durations);
+        let goes_on = match of_lane.flows.first().map(|flow| self.threads_of(*flow)) {
+            Some(ConnectionThreads::OneOfPool) => true,
+            Some(ConnectionThreads::One) => false,
+            Some(ConnectionThreads::Unknown) | None => lower_median(&mut lags) <= lower_median(&mut durations),
+        };
         goes_on.then(|| PoolWorker {
             lane,
             bound: first + 1,

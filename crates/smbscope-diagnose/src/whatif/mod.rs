@@ -170,7 +170,7 @@ impl Scenario {
     }
 
     /// Returns true if transfers take another time than in the capture.
-    fn replays_transfers(&self) -> bool {
+    pub fn replays_transfers(&self) -> bool {
         self.round_trip.is_some() || self.bandwidth.is_some()
     }
 }
@@ -304,6 +304,19 @@ pub struct Path {
     pub filled_windows: [Option<u32>; 2],
     /// All payload bytes of the connection to the server, and to the client. Absent if its beginning was not captured.
     pub bytes: [Option<u64>; 2],
+    pub threads: ConnectionThreads,
+}
+
+/// Threads of the client that use a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConnectionThreads {
+    /// Found from the commands.
+    #[default]
+    Unknown,
+    /// A single thread, which uses no other connection, as in a replay.
+    One,
+    /// The same, and the thread takes tasks from a list that it shares with others.
+    OneOfPool,
 }
 
 pub type FlowPaths = BTreeMap<FlowId, Path>;
@@ -329,6 +342,7 @@ pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
             opened: (!connection.midstream).then_some(connection.first),
             filled_windows: directions.map(|direction| direction.filled_window),
             bytes: directions.map(|direction| (!connection.midstream).then_some(direction.bytes)),
+            threads: ConnectionThreads::Unknown,
         }
     };
     connections.iter().map(|connection| (connection.flow, path(connection))).collect()

@@ -215,6 +215,19 @@ fn a_worker_that_comes_too_late_for_the_others_files_takes_some_of_them_over_a_l
 }
 
 #[test]
+fn connections_that_take_turns_belong_to_one_thread_unless_each_is_known_to_have_its_own() {
+    // Ten files of 3 ms each, one after the other, over two connections in turn.
+    let exchanges: Vec<Exchange> = (0..10).flat_map(|number| file(number % 2, number as i64 * 3, number)).collect();
+    let predicted = |threads| {
+        let path = Path { opened: None, threads, ..opened(0) };
+        micros(&of_paths(&exchanges, &FlowPaths::from([(FlowId(0), path.clone()), (FlowId(1), path)]), "rtt=31ms")).1
+    };
+    assert_eq!(predicted(ConnectionThreads::Unknown), 10 * 97_500);
+    // The second thread begins after 3 ms. Each takes five files and spends 3 ms between two.
+    assert_eq!(predicted(ConnectionThreads::OneOfPool), 3_000 + 5 * 97_500 + 4 * 3_000);
+}
+
+#[test]
 fn a_server_twice_as_fast_halves_its_part_alone() {
     // 10 ms each, including a round trip of 2 ms with 0.075 ms of the hosts: 1.925 + 4.0375 ms each, and 1 ms of
     // think time.

@@ -1,5 +1,6 @@
 //! Dependencies between commands.
 
+use super::ConnectionThreads;
 use super::graph::{Dependency, DependencyEvent, Graph};
 use smbscope_model::FlowId;
 use std::cmp::Reverse;
@@ -117,10 +118,16 @@ impl Graph {
             .any(|task| task.start < time && time < task.end && !self.lanes[task.lane].flows.contains(&flow))
     }
 
-    /// Makes a task depend on a task of another lane if both ran alone and its own lane was idle during the other.
+    /// Makes a task depend on a task of another lane if both ran alone and its own lane was idle during the other. In a
+    /// replay, tasks from a list wait for none.
     fn follow_other_lane(&mut self, at: usize, latest: Option<usize>, alone: &[bool]) {
         let Some(on) = latest.filter(|on| self.nodes[*on].lane != self.nodes[at].lane) else { return };
         let (task, other) = (self.nodes[at].task, self.nodes[on].task);
+        let lane = &self.lanes[self.nodes[at].lane];
+        let is_from_list = lane.pool.is_some() && !lane.bound.contains(&task);
+        if is_from_list && self.threads_of(self.nodes[at].flow) == ConnectionThreads::OneOfPool {
+            return;
+        }
         let start = self.nodes[at].start;
         let own_end = self.tasks[task].lag.map_or(i64::MIN, |lag| start - lag);
         if !alone[task] || !alone[other] || own_end > self.tasks[other].start {
