@@ -10,11 +10,12 @@ use anyhow::Context;
 use smbscope_capture::reader::CaptureInput;
 use smbscope_report::html;
 use smbscope_report::prediction::{PredictedUsers, PredictionDocument};
+use smbscope_report::proof::Proof;
 use smbscope_run::BenchError;
 use smbscope_run::files::Sources;
 use smbscope_run::options::{PredictFormat, PredictOptions};
 use smbscope_run::predict::{
-    CapturedConditions, ProofObserver, ProofRequest, ProofTarget, Scenario, prove as prove_in_lab,
+    CapturedConditions, Predictions, ProofObserver, ProofRequest, ProofTarget, Scenario, prove as prove_in_lab,
 };
 use smbscope_run::record::RecordingOptions;
 use std::sync::Arc;
@@ -37,12 +38,13 @@ pub(crate) fn run(arguments: &PredictOptions) -> anyhow::Result<()> {
     let users = users.map(|users| PredictedUsers { numbers: users.numbers(), identity: arguments.user_is });
     let document = PredictionDocument::new(&report, arguments.episode, &arguments.changes, users)
         .with_context(|| names.join(", "))?;
-    let document = match arguments.prove {
-        true => {
-            let captured = CapturedConditions::new(&report.explanation.waterfall, document.round_trip());
-            prove(arguments, &inputs, captured, document)?
+    let document = match document.predictions().filter(|_| arguments.prove) {
+        Some(predictions) => {
+            let captured = CapturedConditions::new(&report.explanation.waterfall, predictions.round_trip_ns);
+            let proof = prove(arguments, &inputs, captured, predictions)?;
+            document.proved(proof)
         }
-        false => document,
+        None => document,
     };
     let result = match arguments.format() {
         PredictFormat::Json => document.write(output.writer()),
@@ -63,11 +65,10 @@ fn prove(
     arguments: &PredictOptions,
     inputs: &[CaptureInput],
     captured: CapturedConditions,
-    document: PredictionDocument,
-) -> anyhow::Result<PredictionDocument> {
-    let PredictOptions {
-        reading, episode, filter, changes, repetitions, terminal, target, target_password_file, ..
-    } = arguments;
+    predictions: &Predictions,
+) -> anyhow::Result<Proof> {
+    let PredictOptions { reading, episode, filter, repetitions, terminal, target, target_password_file, .. } =
+        arguments;
     let part = RecordedPart { client: None, episode: *episode, filter: filter.as_ref() };
     let RecordedCommands { recorder, names, .. } = record::read(inputs, reading, &part, terminal.progress.quiet)?;
     let named = RecordingOptions { name: "recorded".to_owned(), from: names.join(", "), key: None };
@@ -76,7 +77,7 @@ fn prove(
     let password = || passwords.once(String::new(), password_source(target_password_file.clone()));
     let request = ProofRequest {
         recording: &recording,
-        changes,
+        predictions,
         captured,
         repetitions: *repetitions,
         launcher: lab::kept()?,
@@ -86,7 +87,7 @@ fn prove(
     interrupt::any_end_sets(&stop);
     let proof = prove_in_lab(&request, &mut Replays { quiet: terminal.progress.quiet }, &stop);
     match proof {
-        Ok(proof) => Ok(document.proved(proof)),
+        Ok(proof) => Ok(proof),
         Err(BenchError::Interrupted) => {
             Err(InterruptedError::with("interrupted, nothing was proved".to_owned()).into())
         }

@@ -11,7 +11,6 @@ use smbscope_diagnose::whatif::{
     self, Bounded, CapturedLoad, DoublingPoint, PredictedDuration, Prediction, PredictionError, Predictions, Scenario,
     UserIdentity, UsersPoint, UsersPrediction,
 };
-use smbscope_model::Nanos;
 use std::io::{self, Write};
 
 pub const SCHEMA: &str = "smbscope.prediction/1";
@@ -77,8 +76,9 @@ impl PredictionDocument {
         })
     }
 
-    pub fn round_trip(&self) -> Option<Nanos> {
-        self.predictions.as_ref().and_then(|predictions| predictions.round_trip_ns)
+    /// Returns the predictions of --if.
+    pub fn predictions(&self) -> Option<&Predictions> {
+        self.predictions.as_ref()
     }
 
     #[must_use]
@@ -307,6 +307,7 @@ fn factor(then: i64, now: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smbscope_model::Nanos;
 
     fn shown(low: i64, best: i64, high: i64) -> String {
         let [low, best, high] = [low, best, high].map(|ms| Nanos(ms * 1_000_000));

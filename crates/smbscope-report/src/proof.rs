@@ -40,14 +40,16 @@ pub struct Proof {
 pub struct ReplayedCommands(Vec<SlowExchange>);
 
 impl ReplayedCommands {
-    pub fn new(exchanges: &[Exchange]) -> ReplayedCommands {
+    /// Keeps the first of this number of passes.
+    pub fn new(exchanges: &[Exchange], passes: u32) -> ReplayedCommands {
         let mut all: Vec<&Exchange> = exchanges.iter().collect();
         all.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
-        ReplayedCommands(all.into_iter().take(REPLAYED_LISTED_MAX).map(|one| SlowExchange::new(one, &[])).collect())
+        let kept = all.len().div_ceil(passes.max(1) as usize).min(REPLAYED_LISTED_MAX);
+        ReplayedCommands(all.into_iter().take(kept).map(|one| SlowExchange::new(one, &[])).collect())
     }
 }
 
-/// Durations of repeated replays.
+/// Durations of repeated replays. A replay of several passes counts with a pass's share of its duration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredDuration {
@@ -59,16 +61,19 @@ pub struct MeasuredDuration {
     pub high: Nanos,
     /// Number of replays.
     pub replays: u64,
+    /// Passes through the commands in each replay: several for commands that take less than a second.
+    pub passes: u32,
 }
 
 impl MeasuredDuration {
-    pub fn new(mut durations: Vec<Nanos>) -> Option<MeasuredDuration> {
+    pub fn new(mut durations: Vec<Nanos>, passes: u32) -> Option<MeasuredDuration> {
         durations.sort_unstable();
         Some(MeasuredDuration {
             low: *durations.first()?,
             best: *durations.get(durations.len() / 2)?,
             high: *durations.last()?,
             replays: durations.len() as u64,
+            passes,
         })
     }
 
@@ -142,6 +147,12 @@ impl Proof {
         }
     }
 
+    /// Returns the largest number of passes in a replay.
+    fn passes(&self) -> u32 {
+        let measured = self.changes.iter().filter_map(|change| change.measured_ns.as_ref()).chain(&self.as_captured_ns);
+        measured.map(|measured| measured.passes).max().unwrap_or(1)
+    }
+
     pub(crate) fn render(&self, page: &mut TextPage) {
         let range = |low, best, high| with_range(PredictedDuration { low, best, high });
         let measured = |measured: &Option<MeasuredDuration>| {
@@ -184,7 +195,14 @@ impl Proof {
             .section(title, std::iter::once(now).chain(then))
             .render(page);
         let replayed = counted(self.commands, "command was replayed", "commands were replayed");
-        rendered.note(page, &format!("{replayed}, by {users} over {connections}."));
+        let passes = self.passes();
+        let repeated = match passes {
+            1 => String::new(),
+            _ => format!(
+                " Replays of less than a second repeat them, up to {passes} times; the durations are of one pass."
+            ),
+        };
+        rendered.note(page, &format!("{replayed}, by {users} over {connections}.{repeated}"));
         for change in &self.changes {
             if let ProofVerdict::Misses { why } | ProofVerdict::NotMade { why } = &change.verdict {
                 page.beside(Paint::Plain, "- ", &clean(&format!("{}: {why}.", change.change)));

@@ -13,16 +13,16 @@ use crate::server::{Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 use crate::{BenchError, one_line};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_client::{ClientSigningPolicy, Encryption};
-pub use smbscope_diagnose::whatif::Scenario;
-use smbscope_diagnose::whatif::{self, FlowPaths};
+use smbscope_diagnose::whatif::{self, ConnectionThreads, FlowPaths, Prediction};
+pub use smbscope_diagnose::whatif::{Predictions, Scenario};
 use smbscope_lab::{LabServerSettings, Launcher, LinkEmulation, Storage};
 use smbscope_load::engine::Users;
-use smbscope_load::workload::{RecordedClient, Recording};
+use smbscope_load::workload::{RecordedClient, RecordedWorkload, Recording};
 use smbscope_model::{CommandGroup, Dialect, Exchange, Nanos, Protocol, TimeKind, Timestamp};
 use smbscope_report::bench::{BenchRunOutcome, Captured, RunCapture};
 use smbscope_report::proof::{MeasuredDuration, Proof, ProofVerdict, ProvedChange, ReplayedCommands};
 use smbscope_stats::Covered;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +30,10 @@ use std::time::Duration;
 
 /// Time limit of one replay.
 const REPLAY_MAX: Duration = Duration::from_secs(600);
+/// Replays that are expected to take less are repeated: times of some milliseconds differ by half from run to run.
+const REPLAY_LEAST: Nanos = Nanos(1_000_000_000);
+/// Passes through the commands within one replay.
+const PASSES_MAX: i64 = 50;
 /// Round trip of the lab without a delay. A captured one above it is imitated.
 const ROUND_TRIP_OF_LAB: Nanos = Nanos(200_000);
 
@@ -37,7 +41,8 @@ const ROUND_TRIP_OF_LAB: Nanos = Nanos(200_000);
 #[derive(Debug)]
 pub struct ProofRequest<'a> {
     pub recording: &'a Recording,
-    pub changes: &'a [Scenario],
+    /// Predictions from the capture.
+    pub predictions: &'a Predictions,
     pub captured: CapturedConditions,
     pub repetitions: u32,
     pub launcher: Launcher,
@@ -97,8 +102,12 @@ pub trait ProofObserver {
 }
 
 /// Conditions of replays, with the replays under them.
-struct Condition {
+struct Condition<'a> {
+    /// `None` for the conditions of the capture.
+    change: Option<&'a Scenario>,
     settings: Result<ReplaySettings, String>,
+    /// Passes through the commands within one replay.
+    passes: u32,
     replays: Vec<Replay>,
 }
 
@@ -111,13 +120,16 @@ struct ReplaySettings {
 }
 
 struct Replay {
+    /// Duration of one pass.
     duration: Nanos,
+    /// Commands of all passes.
     exchanges: Vec<Exchange>,
+    passes: u32,
     paths: FlowPaths,
     shape: ReplayShape,
 }
 
-/// Parts of the time of a replay, which tell the assumption that failed.
+/// Parts of the time of a pass, which tell the assumption that failed.
 #[derive(Debug, Clone, Copy, Default)]
 struct ReplayShape {
     server: i64,
@@ -127,38 +139,56 @@ struct ReplayShape {
 
 /// Replays the recording as captured and with each change, and compares. A change that the lab can't make is only
 /// named.
-pub fn prove(
-    request: &ProofRequest<'_>,
+pub fn prove<'a>(
+    request: &ProofRequest<'a>,
     observer: &mut dyn ProofObserver,
     stop: &AtomicBool,
 ) -> Result<Proof, BenchError> {
     let folder = tempfile::tempdir().map_err(BenchError::system("temporary directory"))?;
     let workload = folder.path().join("recording.toml");
     std::fs::write(&workload, request.recording.to_toml()).map_err(BenchError::file("write", &workload))?;
-    let base = as_captured(request);
-    let of_change = |change| match &request.target {
-        Some(_) if !is_of_client(change) => Err(ONLY_PRIVATE.to_owned()),
-        _ => settings(&base, change, request.recording),
+    let Predictions { captured_ns, predictions, .. } = request.predictions;
+    let base = as_captured(request.captured, predictions.iter().map(|prediction| &prediction.change));
+    let under = |change, settings, passes| Condition { change, settings, passes, replays: Vec::new() };
+    let passes = |change, expected| passes(&request.recording.recorded, change, expected);
+    let of_change = |Prediction { change, duration_ns, .. }: &'a Prediction| {
+        let settings = match &request.target {
+            Some(_) if !is_of_client(change) => Err(ONLY_PRIVATE.to_owned()),
+            _ => settings(&base, change, request.recording),
+        };
+        under(Some(change), settings, passes(change, duration_ns.best))
     };
-    let mut conditions: Vec<Condition> = std::iter::once(Ok(base.clone()))
-        .chain(request.changes.iter().map(of_change))
-        .map(|settings| Condition { settings, replays: Vec::new() })
-        .collect();
+    let as_captured = predictions.iter().map(|prediction| passes(&prediction.change, *captured_ns));
+    let as_captured: BTreeSet<u32> = as_captured.collect();
+    let mut conditions: Vec<Condition> =
+        as_captured.into_iter().map(|passes| under(None, Ok(base.clone()), passes)).collect();
+    conditions.extend(predictions.iter().map(of_change));
     let made = conditions.iter().filter(|condition| condition.settings.is_ok()).count() as u32;
     let mut number = 0;
     for _ in 0..request.repetitions {
-        for (at, condition) in conditions.iter_mut().enumerate() {
-            let Ok(settings) = &condition.settings else { continue };
+        for Condition { change, settings, passes, replays } in &mut conditions {
+            let Ok(settings) = settings else { continue };
             if stop.load(Ordering::Relaxed) {
                 return Err(BenchError::Interrupted);
             }
             number += 1;
-            observer.begins(at.checked_sub(1).map(|at| &request.changes[at]), number, made * request.repetitions);
+            observer.begins(*change, number, made * request.repetitions);
             let directory = folder.path().join(number.to_string());
-            condition.replays.push(replay(request, &workload, settings, &directory, stop)?);
+            replays.push(replay(request, &workload, settings, *passes, &directory, stop)?);
         }
     }
     Ok(compared(request, &conditions))
+}
+
+/// Returns the number of passes in a replay that is expected to take this long. Only a single thread repeats its
+/// commands: with several connections, passes over the same files would look like threads that share them. Transfers
+/// that change are not repeated: after the first pass, TCP's window is open.
+fn passes(recorded: &RecordedWorkload, change: &Scenario, expected: Nanos) -> u32 {
+    let is_single = matches!(&recorded.clients[..], [client] if client.threads.len() == 1 && client.pools.is_empty());
+    match recorded.repeats && is_single && !change.replays_transfers() {
+        true => (REPLAY_LEAST.0 / expected.0.max(1)).clamp(1, PASSES_MAX) as u32,
+        false => 1,
+    }
 }
 
 const ONLY_PRIVATE: &str = "only a private server can be changed like this: omit --target";
@@ -171,11 +201,11 @@ fn is_of_client(change: &Scenario) -> bool {
 }
 
 /// Returns the settings of a server as far away as the captured one, and of a client with its dialect and protection.
-fn as_captured(request: &ProofRequest<'_>) -> ReplaySettings {
-    let CapturedConditions { round_trip, dialect, is_signed, is_encrypted } = request.captured;
+fn as_captured<'a>(captured: CapturedConditions, mut changes: impl Iterator<Item = &'a Scenario>) -> ReplaySettings {
+    let CapturedConditions { round_trip, dialect, is_signed, is_encrypted } = captured;
     let delay = round_trip.filter(|trip| *trip > ROUND_TRIP_OF_LAB).map(one_way);
     // The proxy that makes a server slower takes time of its own, which the replay as captured has to share.
-    let server_time = request.changes.iter().any(|change| change.server.is_some()).then_some(1.0);
+    let server_time = changes.any(|change| change.server.is_some()).then_some(1.0);
     let mut connect = BenchOptions::default().connect;
     connect.dialect = match dialect {
         Some(dialect) if dialect.protocol() == Protocol::Smb1 => Dialect::NtLm012,
@@ -253,6 +283,7 @@ fn replay(
     request: &ProofRequest<'_>,
     workload: &Path,
     settings: &ReplaySettings,
+    passes: u32,
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<Replay, BenchError> {
@@ -263,7 +294,7 @@ fn replay(
         requests: RequestOptions { compound: *compound, ..BenchOptions::default().requests },
         workload: workload.display().to_string(),
         users: Some(Users::one(users)),
-        passes: Some(1),
+        passes: Some(passes),
         duration: Some(REPLAY_MAX),
         capture: Some(CapturePoints::Client),
         output: Some(directory.to_owned()),
@@ -303,7 +334,9 @@ fn replay(
     }
     let why = match &run.capture {
         Some(RunCapture::Made(Captured { file: Some(file), dropped_packets: 0, .. })) => {
-            return measured(directory.join(file), run.started_ns);
+            let has_pool = request.recording.recorded.clients.iter().any(|client| !client.pools.is_empty());
+            let threads = if has_pool { ConnectionThreads::OneOfPool } else { ConnectionThreads::One };
+            return measured(directory.join(file), run.started_ns, passes, threads);
         }
         Some(RunCapture::Made(captured)) => format!("the capture lost {} packets", captured.dropped_packets),
         Some(RunCapture::Skipped { why }) => format!("it could not be captured: {why}"),
@@ -313,7 +346,12 @@ fn replay(
 }
 
 /// Reads what a replay did from its start on. Before that, it created the files.
-fn measured(capture: PathBuf, started: Timestamp) -> Result<Replay, BenchError> {
+fn measured(
+    capture: PathBuf,
+    started: Timestamp,
+    passes: u32,
+    threads: ConnectionThreads,
+) -> Result<Replay, BenchError> {
     let options = AnalysisOptions { waterfall: true, no_findings: true, ..AnalysisOptions::default() };
     let inputs = [CaptureInput::File(capture)];
     let unreadable = |error| BenchError::Unavailable(format!("the capture of the replay: {}", one_line(&error)));
@@ -331,11 +369,11 @@ fn measured(capture: PathBuf, started: Timestamp) -> Result<Replay, BenchError> 
     };
     let duration = end - begin;
     let mut paths = whatif::paths(&report.connections);
-    // The connections were opened before the replay, which alone made the server send much.
+    // The connections, one for each thread, were opened before the replay, which alone made the server send much.
     for connection in &report.connections {
         if let Some(path) = paths.get_mut(&connection.flow) {
-            path.opened = None;
-            path.bytes = [None, Some(connection.to_client.bytes)];
+            let bytes = [None, Some(connection.to_client.bytes)];
+            *path = whatif::Path { opened: None, bytes, threads, ..path.clone() };
         }
     }
     let trip = |exchange: &Exchange| paths.get(&exchange.flow).and_then(|path| path.round_trip).unwrap_or_default();
@@ -345,14 +383,27 @@ fn measured(capture: PathBuf, started: Timestamp) -> Result<Replay, BenchError> 
     let waited: i64 = outstanding.map(|(from, until)| covered.add(from, until).0).sum();
     let own = (duration.0 - waited).max(0);
     let retransmitted = report.quality.retransmitted_segments;
-    Ok(Replay { duration, exchanges, paths, shape: ReplayShape { server, own, retransmitted } })
+    let of_pass = |time: i64| time / i64::from(passes);
+    let shape = ReplayShape { server: of_pass(server), own: of_pass(own), retransmitted };
+    Ok(Replay { duration: Nanos(of_pass(duration.0)), exchanges, passes, paths, shape })
 }
 
-fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
-    let as_captured = &conditions[0].replays;
-    let changes = request.changes.iter().zip(&conditions[1..]).map(|(change, condition)| {
+fn compared(request: &ProofRequest<'_>, conditions: &[Condition<'_>]) -> Proof {
+    let recorded = &request.recording.recorded;
+    // With the most passes, the times vary least.
+    let bases = || conditions.iter().filter(|condition| condition.change.is_none());
+    let base = bases().max_by_key(|base| base.passes).expect("there is a prediction");
+    let measured = |condition: &Condition<'_>| {
+        let durations = condition.replays.iter().map(|replay| replay.duration);
+        MeasuredDuration::new(durations.collect(), condition.passes)
+    };
+    let changes = conditions.iter().filter_map(|condition| condition.change.map(|change| (change, condition)));
+    let changes = changes.map(|(change, condition)| {
+        let is_repeated = !change.replays_transfers();
+        let alike = bases().find(|base| (base.passes > 1) == is_repeated).unwrap_or(base);
+        let as_captured = &alike.replays;
         let predicted = predicted(as_captured, change);
-        let measured = MeasuredDuration::new(condition.replays.iter().map(|replay| replay.duration).collect());
+        let measured = measured(condition);
         let verdict = match (&condition.settings, predicted, &measured) {
             (Err(why), ..) => ProofVerdict::NotMade { why: why.clone() },
             (_, Some(predicted), Some(measured)) if measured.is_within(predicted) => ProofVerdict::Holds,
@@ -365,15 +416,14 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition]) -> Proof {
         let commands = median_commands(&condition.replays);
         ProvedChange { change: change.clone(), predicted_ns: predicted, measured_ns: measured, commands, verdict }
     });
-    let recorded = &request.recording.recorded;
     Proof {
         server: request.target.map(|target| target.url.to_string()),
         commands: recorded.commands,
         clients: recorded.clients.len() as u64,
         threads: recorded.clients.iter().map(|client| client.threads.len() as u64).sum(),
         not_replayed: recorded.not_replayed.clone(),
-        as_captured_ns: MeasuredDuration::new(as_captured.iter().map(|replay| replay.duration).collect()),
-        as_captured_commands: median_commands(as_captured),
+        as_captured_ns: measured(base),
+        as_captured_commands: median_commands(&base.replays),
         changes: changes.collect(),
     }
 }
@@ -388,14 +438,16 @@ fn median<T, K: Ord>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) ->
 
 fn median_commands(replays: &[Replay]) -> ReplayedCommands {
     let median = median(replays, |replay| replay.duration);
-    median.map(|replay| ReplayedCommands::new(&replay.exchanges)).unwrap_or_default()
+    median.map(|replay| ReplayedCommands::new(&replay.exchanges, replay.passes)).unwrap_or_default()
 }
 
 /// Predicts a change from each replay as captured. The bounds include the bounds of each.
 fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedDuration> {
     let of_replay = |replay: &Replay| {
         let found = whatif::predict(&replay.exchanges, &replay.paths, std::slice::from_ref(change)).ok()?;
-        found.predictions.first().map(|prediction| prediction.duration_ns)
+        let whatif::PredictedDuration { low, best, high } = found.predictions.first()?.duration_ns;
+        let [low, best, high] = [low, best, high].map(|time| Nanos(time.0 / i64::from(replay.passes)));
+        Some(whatif::PredictedDuration { low, best, high })
     };
     let all: Vec<_> = replays.iter().filter_map(of_replay).collect();
     Some(whatif::PredictedDuration {
@@ -433,17 +485,19 @@ fn failed_assumption(change: &Scenario, as_captured: &[Replay], changed: &[Repla
     }
 }
 
-/// Returns the time that the change adds to the server's time of all commands.
+/// Returns the time that the change adds to the server's time of all commands of a pass.
 fn additional(change: &Scenario, replays: &[Replay]) -> i64 {
-    let commands = replays.first().map_or(&[][..], |replay| &replay.exchanges);
-    let of_group = |group: CommandGroup| commands.iter().filter(|command| command.group == group).count() as i64;
-    change.slower.iter().map(|(group, Nanos(time))| of_group(*group).saturating_mul(*time)).sum()
+    let Some(replay) = replays.first() else { return 0 };
+    let of_group =
+        |group: CommandGroup| replay.exchanges.iter().filter(|command| command.group == group).count() as i64;
+    let all: i64 = change.slower.iter().map(|(group, Nanos(time))| of_group(*group).saturating_mul(*time)).sum();
+    all / i64::from(replay.passes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_load::workload::{RecordedPool, RecordedWorkload};
+    use smbscope_load::workload::RecordedPool;
 
     fn recording(steps: &str) -> Recording {
         recording_of(RecordedClient { threads: vec![steps.to_owned()], ..RecordedClient::default() })
@@ -461,9 +515,7 @@ mod tests {
     }
 
     fn base(captured: CapturedConditions, changes: &[Scenario]) -> ReplaySettings {
-        let recording = recording("");
-        let launcher = Launcher::default();
-        as_captured(&ProofRequest { recording: &recording, changes, captured, repetitions: 1, launcher, target: None })
+        as_captured(captured, changes.iter())
     }
 
     fn captured_over(milliseconds: i64) -> CapturedConditions {
@@ -514,6 +566,19 @@ mod tests {
         assert_eq!((plain.connect.dialect, plain.connect.signing), (Dialect::Smb2(0x0210), ClientSigningPolicy::On));
         let made = settings(&plain, &"signing=required".parse().unwrap(), &recording("")).unwrap();
         assert_eq!((made.connect.signing, made.compound), (ClientSigningPolicy::Required, false));
+    }
+
+    #[test]
+    fn only_short_jobs_of_one_thread_are_repeated_in_a_replay() {
+        let mut recorded = recording("").recorded;
+        let [slower, farther] = ["server=2x", "rtt=20ms"].map(|change| change.parse().unwrap());
+        let of = |recorded: &RecordedWorkload, time: i64| passes(recorded, &slower, Nanos(time * 1_000_000));
+        assert_eq!(of(&recorded, 40), 1, "the commands can't be repeated");
+        recorded.repeats = true;
+        assert_eq!([0, 1, 40, 500, 501, 9_000].map(|time| of(&recorded, time)), [50, 50, 25, 2, 1, 1]);
+        assert_eq!(passes(&recorded, &farther, Nanos(1)), 1);
+        recorded.clients[0].threads.push(String::new());
+        assert_eq!(of(&recorded, 40), 1);
     }
 
     #[test]

@@ -122,8 +122,14 @@ function replays({ clients, threads, as_captured_commands: before, changes, as_c
   );
   const times = counted(as_captured_ns?.replays ?? 0, "replay");
   const who = `${counted(clients, "user")} over ${counted(threads, "connection")}`;
+  const measured = [as_captured_ns, ...changes.map((change) => change.measured_ns)];
+  const passes = Math.max(...measured.map((durations) => durations?.passes ?? 1));
+  const repeated =
+    passes > 1
+      ? ` Replays of less than a second repeat them, up to ${passes} times; the durations are of one pass.`
+      : "";
   const about = lead(
-    `The commands of the median of ${times}, sent by ${who}: as captured, and with the change, on the same time axis.`,
+    `The commands of the median of ${times}, sent by ${who}: as captured, and with the change, on the same time axis.${repeated}`,
   );
   if (made.length === 0) return [about];
   const draw = (change: ProvedChange) => {

@@ -146,7 +146,7 @@ export interface Proof {
   changes: ProvedChange[];
 }
 /**
- * Durations of repeated replays.
+ * Durations of repeated replays. A replay of several passes counts with a pass's share of its duration.
  */
 export interface MeasuredDuration {
   /**
@@ -165,6 +165,10 @@ export interface MeasuredDuration {
    * Number of replays.
    */
   replays: number;
+  /**
+   * Passes through the commands in each replay: several for commands that take less than a second.
+   */
+  passes: number;
 }
 /**
  * One of the slowest exchanges, or a command of an episode. Expected waits are excluded.

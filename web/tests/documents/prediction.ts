@@ -21,7 +21,13 @@ function replayed(took: number): ProvedChange["commands"] {
 }
 
 export function prediction(): SmbscopePredictionDocument {
-  const measured = (best: number) => ({ low: Math.round(0.97 * best), best, high: Math.round(1.1 * best), replays: 3 });
+  const measured = (best: number) => ({
+    low: Math.round(0.97 * best),
+    best,
+    high: Math.round(1.1 * best),
+    replays: 3,
+    passes: 1,
+  });
   const predicted = (best: number) => ({ low: Math.round(0.9 * best), best, high: Math.round(1.12 * best) });
   return {
     schema: "smbscope.prediction/1",
