@@ -5,7 +5,7 @@ use smbscope_model::prose::clean;
 use smbscope_report::span;
 use smbscope_run::{ServerFigure, ServerFigures, ServerMinute};
 
-/// Returns `server CPU 97% (max 99%), busiest disk 100%, read in Samba 3.2 ms (max 9 ms), latency 3.2 (max 5)`. Empty
+/// Returns `server CPU 97% (max 99%), read in Samba 3.20 ms (max 9.00 ms), latency 3.2 (max 5)`, for example. Empty
 /// without figures.
 pub(super) fn words(minute: &ServerMinute) -> String {
     let mut parts = Vec::new();
@@ -98,6 +98,6 @@ mod tests {
         ];
         metrics = samba.map(|(name, mean, max)| (name.to_owned(), figure(mean, max))).into();
         let samba = ServerMinute { server: server(&metrics), also: Vec::new() };
-        assert_eq!(words(&samba), "Samba sessions 12, query directory in Samba 2.5 ms (max 7 ms)");
+        assert_eq!(words(&samba), "Samba sessions 12, query directory in Samba 2.50 ms (max 7.00 ms)");
     }
 }
