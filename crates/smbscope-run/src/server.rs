@@ -10,6 +10,7 @@ use smbscope_client::{
 };
 use smbscope_lab::{LabServer, LabServerSettings, Launcher, ServerRecord, StateFolder};
 use smbscope_load::prepare;
+use smbscope_report::bench::THIS_MACHINE;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -248,7 +249,7 @@ impl Site {
             return Err(BenchError::Unavailable(text));
         }
         let options = SessionOptions {
-            host: "this machine".to_owned(),
+            host: THIS_MACHINE.to_owned(),
             share: folder.display().to_string(),
             folder: Some(folder.to_owned()),
             address: (Ipv4Addr::LOCALHOST, 0).into(),

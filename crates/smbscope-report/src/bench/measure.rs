@@ -3,7 +3,7 @@
 //! and resources that a load point used up or waited for: the client's processors; the server's processors, disk, link
 //! and free space.
 
-use super::{BenchRun, MeasuredCommand, ServerLoad};
+use super::{BenchRun, MeasuredCommand, ServerLoad, THIS_MACHINE};
 use crate::Culprit;
 use crate::format::unbroken;
 use crate::names::OTHER;
@@ -180,8 +180,6 @@ const USED_UP: f64 = 90.0;
 const MOST: f64 = 0.5;
 /// Commands outstanding on average below which such a share means nothing.
 const OUTSTANDING_MIN: f64 = 0.1;
-/// Source of metrics if the server runs on the client's machine.
-const THIS_MACHINE: &str = "this machine";
 
 /// Statuses of a full disk or a used-up quota (MS-ERREF 2.3.1).
 const OUT_OF_SPACE: [&str; 3] = ["STATUS_DISK_FULL", "STATUS_QUOTA_EXCEEDED", "STATUS_DISK_QUOTA_EXCEEDED"];

@@ -366,6 +366,9 @@ pub(crate) fn load_name(users: u32, rate: Option<f64>) -> String {
     }
 }
 
+/// Place of a server, of files, or of metrics on the client's machine.
+pub const THIS_MACHINE: &str = "this machine";
+
 /// Server metrics, sampled every second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -454,7 +457,7 @@ mod tests {
         let rates = ServerSeries::new("samba_read", "1/s", vec![Some(1.0), None, Some(9.0)]);
         let times = ServerSeries::new("samba_read_time", "ns", vec![Some(10e6), None, Some(20e6)]);
         let load = ServerLoad::new(
-            "this machine".to_owned(),
+            THIS_MACHINE.to_owned(),
             vec![Timestamp(1), Timestamp(2), Timestamp(3)],
             vec![rates, times],
         );

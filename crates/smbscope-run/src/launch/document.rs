@@ -195,7 +195,7 @@ impl Series {
         }
         let (host, port) = match self.server {
             Some(server) => (server.ip().to_string(), server.port()),
-            None => ("this machine".to_owned(), 0),
+            None => (bench::THIS_MACHINE.to_owned(), 0),
         };
         bench::TargetEntry {
             host,

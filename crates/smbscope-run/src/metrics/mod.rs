@@ -14,7 +14,7 @@ pub use samba::{SambaReader, read_samba};
 use smbscope_lab::{LinkEmulation, SambaStatus, ServerRecord};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::files::ServerMetric;
-use smbscope_report::bench::{ServerLoad, ServerSeries};
+use smbscope_report::bench::{ServerLoad, ServerSeries, THIS_MACHINE};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,8 +26,6 @@ pub use watched::{
 
 /// Server metrics kept: 24 for a day.
 const METRICS_MAX: usize = 24 * 86_400;
-
-const THIS_MACHINE: &str = "this machine";
 
 /// Ports of a Samba server that is not private.
 const SMB_PORTS: [u16; 2] = [445, 139];

@@ -39,7 +39,7 @@ impl PlannedVariant {
         match self.options.target() {
             Some(target) => target.to_owned(),
             None if self.has_private_server() => "private server".to_owned(),
-            None => "this machine".to_owned(),
+            None => bench::THIS_MACHINE.to_owned(),
         }
     }
 
