@@ -16,6 +16,10 @@ use smbscope_wire::smb2::Smb2Command;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+/// Directions of a transfer, as indices.
+pub(super) const TO_SERVER: usize = 0;
+pub(super) const TO_CLIENT: usize = 1;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DependencyEvent {
     Started,
@@ -213,7 +217,7 @@ impl Graph {
         }
         for (flow, known) in known {
             let Some(path) = paths.get(&flow) else { continue };
-            for direction in [0, 1] {
+            for direction in [TO_SERVER, TO_CLIENT] {
                 let missing = path.bytes[direction].map(|all| all.saturating_sub(known[direction]));
                 if missing.is_some_and(|bytes| bytes as f64 <= 2.0 * INITIAL_WINDOW) {
                     self.complete[direction].insert(flow);

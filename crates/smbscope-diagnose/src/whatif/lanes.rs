@@ -313,25 +313,21 @@ impl Graph {
     /// its threads are known. Tasks after its last file don't count: they may belong to the next step of the job.
     fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<PoolWorker> {
         let of_lane = &self.lanes[lane];
-        if of_lane.is_joined {
+        let threads = of_lane.flows.first().map(|flow| self.threads_of(*flow)).unwrap_or_default();
+        if of_lane.is_joined || threads == ConnectionThreads::One {
             return None;
         }
         let tasks: Vec<&Task> = of_lane.tasks.iter().map(|task| &self.tasks[*task]).collect();
         let works: Vec<Option<FolderWork>> = tasks.iter().map(|task| self.work(task, exchanges, origins)).collect();
         let first = works.iter().position(Option::is_some)?;
         let last = works.iter().rposition(Option::is_some)?;
-        let lower_median = |values: &mut Vec<i64>| {
-            values.sort_unstable();
-            values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+        let goes_on = || {
+            let lags = tasks[first + 1..=last].iter().filter_map(|task| task.lag);
+            let durations = tasks[first..=last].iter().map(|task| task.end - task.start);
+            lower_median(lags) <= lower_median(durations)
         };
-        let mut lags: Vec<i64> = tasks[first + 1..=last].iter().filter_map(|task| task.lag).collect();
-        let mut durations: Vec<i64> = tasks[first..=last].iter().map(|task| task.end - task.start).collect();
-        let goes_on = match of_lane.flows.first().map(|flow| self.threads_of(*flow)) {
-            Some(ConnectionThreads::OneOfPool) => true,
-            Some(ConnectionThreads::One) => false,
-            Some(ConnectionThreads::Unknown) | None => lower_median(&mut lags) <= lower_median(&mut durations),
-        };
-        goes_on.then(|| PoolWorker {
+        let is_worker = threads == ConnectionThreads::OneOfPool || goes_on();
+        is_worker.then(|| PoolWorker {
             lane,
             bound: first + 1,
             has_one_file: first == last,
@@ -359,6 +355,12 @@ impl Graph {
             groups,
         })
     }
+}
+
+fn lower_median(values: impl Iterator<Item = i64>) -> i64 {
+    let mut values: Vec<i64> = values.collect();
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

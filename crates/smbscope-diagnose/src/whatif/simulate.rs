@@ -1,7 +1,7 @@
 //! Replays the commands of an episode under other conditions.
 
 use super::Scenario;
-use super::graph::{CommandNode, Dependency, DependencyEvent, Graph};
+use super::graph::{CommandNode, Dependency, DependencyEvent, Graph, TO_CLIENT, TO_SERVER};
 use super::protocol::{self, AdditionalWork, Bound};
 use super::tcp::{Behavior, INITIAL_WINDOW, SEGMENT, Sender, TransferLimits};
 use super::{EpisodeExchangeKey, FlowPaths};
@@ -149,9 +149,6 @@ pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<
 
 /// Bytes of the link for each segment: Ethernet, IP and TCP with timestamps.
 const HEADERS: f64 = 66.0;
-
-const TO_SERVER: usize = 0;
-const TO_CLIENT: usize = 1;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Explained {
