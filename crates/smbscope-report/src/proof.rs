@@ -25,6 +25,8 @@ pub struct Proof {
     pub threads: u64,
     /// Commands that were not replayed as captured, with count and reason.
     pub not_replayed: Vec<String>,
+    /// Says that replays repeat the commands. Null if none does.
+    pub repeated: Option<String>,
     /// Durations as captured. Null if nothing was measured.
     pub as_captured_ns: Option<MeasuredDuration>,
     /// Commands of the replay as captured with the median duration: the first 1,000, in time order.
@@ -147,12 +149,6 @@ impl Proof {
         }
     }
 
-    /// Returns the largest number of passes in a replay.
-    fn passes(&self) -> u32 {
-        let measured = self.changes.iter().filter_map(|change| change.measured_ns.as_ref()).chain(&self.as_captured_ns);
-        measured.map(|measured| measured.passes).max().unwrap_or(1)
-    }
-
     pub(crate) fn render(&self, page: &mut TextPage) {
         let range = |low, best, high| with_range(PredictedDuration { low, best, high });
         let measured = |measured: &Option<MeasuredDuration>| {
@@ -195,13 +191,7 @@ impl Proof {
             .section(title, std::iter::once(now).chain(then))
             .render(page);
         let replayed = counted(self.commands, "command was replayed", "commands were replayed");
-        let passes = self.passes();
-        let repeated = match passes {
-            1 => String::new(),
-            _ => format!(
-                " Replays of less than a second repeat them, up to {passes} times; the durations are of one pass."
-            ),
-        };
+        let repeated = self.repeated.as_ref().map_or_else(String::new, |sentence| format!(" {sentence}"));
         rendered.note(page, &format!("{replayed}, by {users} over {connections}.{repeated}"));
         for change in &self.changes {
             if let ProofVerdict::Misses { why } | ProofVerdict::NotMade { why } = &change.verdict {

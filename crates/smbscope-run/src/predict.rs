@@ -416,16 +416,26 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition<'_>]) -> Proof {
         let commands = median_commands(&condition.replays);
         ProvedChange { change: change.clone(), predicted_ns: predicted, measured_ns: measured, commands, verdict }
     });
+    let passes = conditions.iter().map(|condition| condition.passes).max().filter(|passes| *passes > 1);
     Proof {
         server: request.target.map(|target| target.url.to_string()),
         commands: recorded.commands,
         clients: recorded.clients.len() as u64,
         threads: recorded.clients.iter().map(|client| client.threads.len() as u64).sum(),
         not_replayed: recorded.not_replayed.clone(),
+        repeated: passes.map(repeated),
         as_captured_ns: measured(base),
         as_captured_commands: median_commands(&base.replays),
         changes: changes.collect(),
     }
+}
+
+/// Says which replays repeat their commands: `Replays of less than a second repeat the commands, up to 50 times …`.
+fn repeated(passes: u32) -> String {
+    format!(
+        "Replays of less than a second repeat the commands, up to {passes} times, unless the change is to the round \
+         trip or the bandwidth; durations are of one pass."
+    )
 }
 
 /// Returns the median by a key. Of an even number, it is the later one of the two in the middle.

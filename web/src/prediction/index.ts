@@ -113,7 +113,14 @@ function proofColumns(): Column<ChangeRow>[] {
 }
 
 /** Draws the commands of a replay as captured, and below, on the same time axis, with the chosen change. */
-function replays({ clients, threads, as_captured_commands: before, changes, as_captured_ns }: Proof): HTMLElement[] {
+function replays({
+  clients,
+  threads,
+  repeated,
+  as_captured_commands: before,
+  changes,
+  as_captured_ns,
+}: Proof): HTMLElement[] {
   const made = changes.filter(({ commands }) => commands.length > 0);
   const chosen = new Choice(
     "Change",
@@ -122,15 +129,8 @@ function replays({ clients, threads, as_captured_commands: before, changes, as_c
   );
   const times = counted(as_captured_ns?.replays ?? 0, "replay");
   const who = `${counted(clients, "user")} over ${counted(threads, "connection")}`;
-  const measured = [as_captured_ns, ...changes.map((change) => change.measured_ns)];
-  const passes = Math.max(...measured.map((durations) => durations?.passes ?? 1));
-  const repeated =
-    passes > 1
-      ? ` Replays of less than a second repeat them, up to ${passes} times; the durations are of one pass.`
-      : "";
-  const about = lead(
-    `The commands of the median of ${times}, sent by ${who}: as captured, and with the change, on the same time axis.${repeated}`,
-  );
+  const shown = `The commands of the median of ${times}, sent by ${who}: as captured, and with the change, on the same time axis.`;
+  const about = lead(repeated ? `${shown} ${repeated}` : shown);
   if (made.length === 0) return [about];
   const draw = (change: ProvedChange) => {
     const end = Math.max(...[before, change.commands].map(lengthOf));

@@ -136,6 +136,10 @@ export interface Proof {
    */
   not_replayed: string[];
   /**
+   * Says that replays repeat the commands. Null if none does.
+   */
+  repeated: string | null;
+  /**
    * Durations as captured. Null if nothing was measured.
    */
   as_captured_ns: MeasuredDuration | null;
