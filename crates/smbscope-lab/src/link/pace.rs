@@ -1,13 +1,13 @@
-//! A slower server: every response is held back in proportion to the time that the server took for it. Held responses
-//! do not delay others, so the order may change, as MS-SMB2 allows. Encrypted messages have no id and pass at once.
+//! A slower server: every response is held back in proportion to the time that the server took until its first byte,
+//! without the time in which other responses occupied the connection. Held responses do not delay others, so the order
+//! may change, as MS-SMB2 allows. Encrypted messages have no id and pass at once.
 
 use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb1::Smb1Header;
 use smbscope_wire::smb2::Smb2Header;
 use smbscope_wire::status::NtStatus;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::time::Instant;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
 
 /// Messages of one connection between their request and their response.
 #[derive(Debug)]
@@ -16,11 +16,37 @@ pub(super) struct ServerPace {
     factor: f64,
     requests: Messages,
     responses: Messages,
-    asked: HashMap<u64, Instant>,
-    /// Responses by due time and arrival.
-    held: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
+    asked: HashMap<u64, Asked>,
+    /// Responses in the order in which they began. Only the last one may be incomplete.
+    held: Vec<HeldResponse>,
     held_bytes: usize,
-    arrivals: u64,
+    /// Time in which responses occupied the connection, without an incomplete one.
+    occupied: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    time: Instant,
+    /// Time in which responses had occupied the connection.
+    occupied: Duration,
+}
+
+#[derive(Debug)]
+struct HeldResponse {
+    first: Instant,
+    /// Delay of each byte.
+    hold: Duration,
+    /// Bytes with the time at which they came.
+    pieces: VecDeque<(Instant, Vec<u8>)>,
+    missing: usize,
+    /// True if a part of it was passed on: the rest follows before any other response.
+    passes: bool,
+}
+
+impl HeldResponse {
+    fn due(&self) -> Instant {
+        self.first + self.hold
+    }
 }
 
 impl ServerPace {
@@ -30,9 +56,9 @@ impl ServerPace {
             requests: Messages::default(),
             responses: Messages::default(),
             asked: HashMap::new(),
-            held: BinaryHeap::new(),
+            held: Vec::new(),
             held_bytes: 0,
-            arrivals: 0,
+            occupied: Duration::ZERO,
         }
     }
 
@@ -40,49 +66,93 @@ impl ServerPace {
     pub(super) fn asks(&mut self, now: Instant, data: &[u8]) {
         self.requests.add(data);
         while let Some(message) = self.requests.next() {
-            self.asked.extend(MessageId::parse(&message).map(|MessageId { id, .. }| (id, now)));
+            if let Some(MessageId { id, .. }) = MessageId::parse(&message) {
+                self.asked.insert(id, Asked { time: now, occupied: self.occupied(now) });
+            }
         }
     }
 
-    /// Takes bytes from the server, and holds complete messages until they are due.
+    fn arriving(&self) -> Option<&HeldResponse> {
+        self.held.last().filter(|response| response.missing > 0)
+    }
+
+    fn occupied(&self, now: Instant) -> Duration {
+        let arriving = self.arriving().map(|response| now.saturating_duration_since(response.first));
+        self.occupied + arriving.unwrap_or_default()
+    }
+
+    /// Takes bytes from the server, and holds them until they are due.
     pub(super) fn answers(&mut self, now: Instant, data: &[u8]) {
         self.responses.add(data);
-        while let Some(message) = self.responses.next() {
-            let asked = MessageId::parse(&message).and_then(|MessageId { id, is_pending }| match is_pending {
-                true => self.asked.get(&id).copied(),
-                false => self.asked.remove(&id),
-            });
-            let took = asked.map_or_else(Default::default, |asked| now.saturating_duration_since(asked));
-            self.held_bytes += message.len();
-            self.arrivals += 1;
-            let due = now + took.mul_f64((self.factor - 1.0).max(0.0));
-            self.held.push(Reverse((due, self.arrivals, message)));
+        loop {
+            if self.arriving().is_none() {
+                let Some(missing) = self.responses.begun() else { return };
+                let hold = self.hold(now);
+                self.held.push(HeldResponse { first: now, hold, pieces: VecDeque::new(), missing, passes: false });
+            }
+            let Some(response) = self.held.last_mut() else { return };
+            let piece = self.responses.take(response.missing);
+            if piece.is_empty() {
+                return;
+            }
+            self.held_bytes += piece.len();
+            response.missing -= piece.len();
+            response.pieces.push_back((now, piece));
+            if response.missing == 0 {
+                self.occupied += now.saturating_duration_since(response.first);
+            }
         }
+    }
+
+    /// Returns how long to hold the response that begins now.
+    fn hold(&mut self, now: Instant) -> Duration {
+        let asked = MessageId::parse(&self.responses.bytes).and_then(|MessageId { id, is_pending }| match is_pending {
+            true => self.asked.get(&id).copied(),
+            false => self.asked.remove(&id),
+        });
+        let took = asked.map_or_else(Duration::default, |asked| {
+            let behind_others = self.occupied.saturating_sub(asked.occupied);
+            now.saturating_duration_since(asked.time).saturating_sub(behind_others)
+        });
+        took.mul_f64((self.factor - 1.0).max(0.0))
+    }
+
+    /// Returns the position of the response to pass on next.
+    fn next(&self) -> Option<usize> {
+        let passing = self.held.iter().position(|response| response.passes);
+        passing.or_else(|| (0..self.held.len()).min_by_key(|at| self.held[*at].due()))
     }
 
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.held.peek().map(|Reverse((due, ..))| *due)
+        let response = &self.held[self.next()?];
+        response.pieces.front().map(|(came, _)| *came + response.hold)
     }
 
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Returns the next response that is due.
+    /// Returns the next bytes that are due.
     pub(super) fn due(&mut self, now: Instant) -> Option<Vec<u8>> {
         self.next_due().filter(|due| *due <= now)?;
-        let Reverse((_, _, message)) = self.held.pop()?;
-        self.held_bytes -= message.len();
-        Some(message)
+        let at = self.next()?;
+        let response = &mut self.held[at];
+        let (_, piece) = response.pieces.pop_front()?;
+        response.passes = true;
+        self.held_bytes -= piece.len();
+        if response.missing == 0 && response.pieces.is_empty() {
+            self.held.remove(at);
+        }
+        Some(piece)
     }
 
     /// Returns everything that is left when the server has closed the connection.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         self.held_bytes = 0;
-        let held = std::mem::take(&mut self.held).into_sorted_vec();
-        let mut rest: Vec<u8> = held.into_iter().rev().flat_map(|Reverse((_, _, message))| message).collect();
-        rest.append(&mut self.responses.bytes);
-        rest
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(|response| (!response.passes, response.missing > 0, response.due()));
+        let pieces = held.into_iter().flat_map(|response| response.pieces).flat_map(|(_, piece)| piece);
+        pieces.chain(std::mem::take(&mut self.responses.bytes)).collect()
     }
 }
 
@@ -97,14 +167,26 @@ impl Messages {
         self.bytes.extend_from_slice(data);
     }
 
-    fn next(&mut self) -> Option<Vec<u8>> {
+    /// Returns the length of the next message.
+    fn length(&self) -> Option<usize> {
         let [_, length @ ..] = *self.bytes.first_chunk::<HEADER_LENGTH>()?;
-        let end = HEADER_LENGTH + length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
-        if self.bytes.len() < end {
-            return None;
-        }
-        let rest = self.bytes.split_off(end);
-        Some(std::mem::replace(&mut self.bytes, rest))
+        Some(HEADER_LENGTH + length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+    }
+
+    /// Returns the length of the next message if its header has come.
+    fn begun(&self) -> Option<usize> {
+        self.length().filter(|length| self.bytes.len() >= (*length).min(HEADER_LENGTH + Smb2Header::LENGTH))
+    }
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let length = self.length().filter(|length| self.bytes.len() >= *length)?;
+        Some(self.take(length))
+    }
+
+    /// Takes this number of bytes, or as many as there are.
+    fn take(&mut self, length: usize) -> Vec<u8> {
+        let rest = self.bytes.split_off(length.min(self.bytes.len()));
+        std::mem::replace(&mut self.bytes, rest)
     }
 }
 
@@ -142,19 +224,59 @@ mod tests {
         message
     }
 
+    fn long_message(id: u64, length: u16) -> Vec<u8> {
+        let mut long = message(id, NtStatus::SUCCESS);
+        long.resize(HEADER_LENGTH + usize::from(length), 7);
+        let [high, low] = length.to_be_bytes();
+        long[..HEADER_LENGTH].copy_from_slice(&[0, 0, high, low]);
+        long
+    }
+
     #[test]
-    fn a_response_comes_as_many_times_later_as_the_factor_says() {
+    fn a_response_begins_as_many_times_later_as_the_factor_says_and_takes_as_long_as_it_did() {
         let start = Instant::now();
         let mut pace = ServerPace::new(3.0);
         pace.asks(start, &message(7, NtStatus::SUCCESS));
-        // In two pieces: it has come when its last byte has. The server took 2 ms, so 4 ms are added.
-        let response = message(7, NtStatus::SUCCESS);
+        let response = long_message(7, 1_000);
+        // The header comes in two pieces. Until then, the server took 2 ms, so 4 ms are added.
         pace.answers(start + MS, &response[..30]);
         assert_eq!(pace.next_due(), None);
-        pace.answers(start + 2 * MS, &response[30..]);
+        pace.answers(start + 2 * MS, &response[30..500]);
         assert_eq!((pace.next_due(), pace.due(start + 5 * MS)), (Some(start + 6 * MS), None));
-        assert_eq!(pace.due(start + 6 * MS), Some(response));
+        pace.answers(start + 5 * MS, &response[500..]);
+        assert_eq!(pace.held_bytes(), 1_004);
+        assert_eq!(pace.due(start + 6 * MS), Some(response[..500].to_vec()));
+        assert_eq!((pace.next_due(), pace.due(start + 8 * MS)), (Some(start + 9 * MS), None));
+        assert_eq!(pace.due(start + 9 * MS), Some(response[500..].to_vec()));
         assert_eq!((pace.next_due(), pace.held_bytes()), (None, 0));
+    }
+
+    #[test]
+    fn the_time_behind_other_responses_is_not_that_of_the_server_and_none_interrupts_another() {
+        let start = Instant::now();
+        let mut pace = ServerPace::new(2.0);
+        pace.asks(start, &[message(1, NtStatus::SUCCESS), message(2, NtStatus::SUCCESS)].concat());
+        let long = long_message(2, 1_000);
+        pace.answers(start + 3 * MS, &long[..500]);
+        assert_eq!(pace.due(start + 6 * MS), Some(long[..500].to_vec()));
+        assert_eq!(pace.next_due(), None, "the rest has not come");
+        pace.answers(start + 8 * MS, &[&long[500..], &message(1, NtStatus::SUCCESS)].concat());
+        // It was due after 8 + 3 ms, as is the end of the long one: without the 5 ms of that, its server took 3.
+        assert_eq!((pace.next_due(), pace.due(start + 10 * MS)), (Some(start + 11 * MS), None));
+        assert_eq!(pace.due(start + 11 * MS), Some(long[500..].to_vec()));
+        assert_eq!(pace.due(start + 11 * MS), Some(message(1, NtStatus::SUCCESS)));
+    }
+
+    #[test]
+    fn what_has_come_of_a_response_is_the_last_of_the_rest() {
+        let start = Instant::now();
+        let mut pace = ServerPace::new(3.0);
+        let [first, second] = [message(1, NtStatus::SUCCESS), message(2, NtStatus::SUCCESS)];
+        pace.asks(start, &first);
+        pace.answers(start + 10 * MS, &first);
+        pace.asks(start + 10 * MS, &second);
+        pace.answers(start + 11 * MS, &second[..68]);
+        assert_eq!(pace.rest(), [&first[..], &second[..68]].concat());
     }
 
     #[test]
