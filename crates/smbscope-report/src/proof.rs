@@ -63,7 +63,7 @@ pub struct MeasuredDuration {
     pub high: Nanos,
     /// Number of replays.
     pub replays: u64,
-    /// Passes through the commands in each replay: several for commands that take less than a second.
+    /// Passes through the commands in each replay: several for commands that take less than two seconds.
     pub passes: u32,
 }
 

@@ -13,7 +13,7 @@ use crate::server::{Passwords, Private, ServerUnderTest, ShareUrl, TargetUrl};
 use crate::{BenchError, one_line};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_client::{ClientSigningPolicy, Encryption};
-use smbscope_diagnose::whatif::{self, ConnectionThreads, FlowPaths, Prediction};
+use smbscope_diagnose::whatif::{self, ConnectionThreads, FlowPaths, PredictedDuration, Prediction};
 pub use smbscope_diagnose::whatif::{Predictions, Scenario};
 use smbscope_lab::{LabServerSettings, Launcher, LinkEmulation, Storage};
 use smbscope_load::engine::Users;
@@ -31,9 +31,13 @@ use std::time::Duration;
 /// Time limit of one replay.
 const REPLAY_MAX: Duration = Duration::from_secs(600);
 /// Replays that are expected to take less are repeated: times of some milliseconds differ by half from run to run.
-const REPLAY_LEAST: Nanos = Nanos(1_000_000_000);
+const REPLAY_LEAST: Nanos = Nanos(2_000_000_000);
 /// Passes through the commands within one replay.
-const PASSES_MAX: i64 = 50;
+const PASSES_MAX: u64 = 100;
+/// Payload of the repeated commands of one replay, in bytes: a capture of more, at the speed of the lab, loses packets.
+const REPEATED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Replays from which packets are missing are made again, up to this number of tries in all.
+const TRIES_MAX: u32 = 3;
 /// Round trip of the lab without a delay. A captured one above it is imitated.
 const ROUND_TRIP_OF_LAB: Nanos = Nanos(200_000);
 
@@ -75,6 +79,8 @@ pub struct CapturedConditions {
     pub is_signed: bool,
     /// True if most commands were encrypted.
     pub is_encrypted: bool,
+    /// Payload bytes of all commands, of both directions.
+    pub bytes: u64,
 }
 
 impl CapturedConditions {
@@ -91,6 +97,7 @@ impl CapturedConditions {
             dialect: dialects.into_iter().max_by_key(|(_, commands)| *commands).map(|(dialect, _)| dialect),
             is_signed: mostly(|exchange| exchange.signed),
             is_encrypted: mostly(|exchange| exchange.encrypted),
+            bytes: exchanges.iter().map(|exchange| exchange.request.bytes + exchange.response.bytes).sum(),
         }
     }
 }
@@ -145,12 +152,12 @@ pub fn prove<'a>(
     stop: &AtomicBool,
 ) -> Result<Proof, BenchError> {
     let folder = tempfile::tempdir().map_err(BenchError::system("temporary directory"))?;
-    let workload = folder.path().join("recording.toml");
-    std::fs::write(&workload, request.recording.to_toml()).map_err(BenchError::file("write", &workload))?;
+    let recording = folder.path().join("recording.toml");
+    std::fs::write(&recording, request.recording.to_toml()).map_err(BenchError::file("write", &recording))?;
     let Predictions { captured_ns, predictions, .. } = request.predictions;
     let base = as_captured(request.captured, predictions.iter().map(|prediction| &prediction.change));
     let under = |change, settings, passes| Condition { change, settings, passes, replays: Vec::new() };
-    let passes = |change, expected| passes(&request.recording.recorded, change, expected);
+    let passes = |change, expected| passes(&request.recording.recorded, request.captured.bytes, change, expected);
     let of_change = |Prediction { change, duration_ns, .. }: &'a Prediction| {
         let settings = match &request.target {
             Some(_) if !is_of_client(change) => Err(ONLY_PRIVATE.to_owned()),
@@ -173,8 +180,7 @@ pub fn prove<'a>(
             }
             number += 1;
             observer.begins(*change, number, made * request.repetitions);
-            let directory = folder.path().join(number.to_string());
-            replays.push(replay(request, &workload, settings, *passes, &directory, stop)?);
+            replays.push(replay(request, &recording, settings, *passes, stop)?);
         }
     }
     Ok(compared(request, &conditions))
@@ -183,10 +189,14 @@ pub fn prove<'a>(
 /// Returns the number of passes in a replay that is expected to take this long. Only a single thread repeats its
 /// commands: with several connections, passes over the same files would look like threads that share them. Transfers
 /// that change are not repeated: after the first pass, TCP's window is open.
-fn passes(recorded: &RecordedWorkload, change: &Scenario, expected: Nanos) -> u32 {
+fn passes(recorded: &RecordedWorkload, bytes: u64, change: &Scenario, expected: Nanos) -> u32 {
     let is_single = matches!(&recorded.clients[..], [client] if client.threads.len() == 1 && client.pools.is_empty());
     match recorded.repeats && is_single && !change.replays_transfers() {
-        true => (REPLAY_LEAST.0 / expected.0.max(1)).clamp(1, PASSES_MAX) as u32,
+        true => {
+            let needed = (REPLAY_LEAST.0 / expected.0.max(1)) as u64;
+            let most = (REPEATED_BYTES_MAX / bytes.max(1)).min(PASSES_MAX);
+            needed.min(most).max(1) as u32
+        }
         false => 1,
     }
 }
@@ -202,7 +212,7 @@ fn is_of_client(change: &Scenario) -> bool {
 
 /// Returns the settings of a server as far away as the captured one, and of a client with its dialect and protection.
 fn as_captured<'a>(captured: CapturedConditions, mut changes: impl Iterator<Item = &'a Scenario>) -> ReplaySettings {
-    let CapturedConditions { round_trip, dialect, is_signed, is_encrypted } = captured;
+    let CapturedConditions { round_trip, dialect, is_signed, is_encrypted, bytes: _ } = captured;
     let delay = round_trip.filter(|trip| *trip > ROUND_TRIP_OF_LAB).map(one_way);
     // The proxy that makes a server slower takes time of its own, which the replay as captured has to share.
     let server_time = changes.any(|change| change.server.is_some()).then_some(1.0);
@@ -278,26 +288,50 @@ fn storage_latency(slower: &[(CommandGroup, Nanos)], recording: &Recording) -> R
     }
 }
 
-/// Replays the recording once, and reads its capture.
+/// Replays the recording, and reads its capture. If that lost packets, it is replayed again.
 fn replay(
     request: &ProofRequest<'_>,
-    workload: &Path,
+    recording: &Path,
     settings: &ReplaySettings,
     passes: u32,
-    directory: &Path,
     stop: &AtomicBool,
 ) -> Result<Replay, BenchError> {
+    let mut tries = 1;
+    loop {
+        match replay_once(request, recording, settings, passes, stop)? {
+            Ok(replay) => return Ok(replay),
+            Err(LostPackets(_)) if tries < TRIES_MAX => tries += 1,
+            Err(LostPackets(lost)) => return Err(proves_nothing(&format!("the capture lost {lost} packets"))),
+        }
+    }
+}
+
+struct LostPackets(u64);
+
+fn proves_nothing(why: &str) -> BenchError {
+    BenchError::Unavailable(format!("the replay proves nothing: {why}"))
+}
+
+fn replay_once(
+    request: &ProofRequest<'_>,
+    recording: &Path,
+    settings: &ReplaySettings,
+    passes: u32,
+    stop: &AtomicBool,
+) -> Result<Result<Replay, LostPackets>, BenchError> {
+    let folder = tempfile::tempdir().map_err(BenchError::system("temporary directory"))?;
+    let directory = folder.path().join("replay");
     let users = request.recording.recorded.clients.len() as u32;
     let ReplaySettings { server, connect, compound } = settings;
     let bench = BenchOptions {
         connect: connect.clone(),
         requests: RequestOptions { compound: *compound, ..BenchOptions::default().requests },
-        workload: workload.display().to_string(),
+        workload: recording.display().to_string(),
         users: Some(Users::one(users)),
         passes: Some(passes),
         duration: Some(REPLAY_MAX),
         capture: Some(CapturePoints::Client),
-        output: Some(directory.to_owned()),
+        output: Some(directory.clone()),
         target: request.target.map(|target| TargetUrl::Share(target.url.clone())),
         ..BenchOptions::default()
     };
@@ -332,17 +366,16 @@ fn replay(
             return Err(BenchError::Unavailable(format!("the replay failed: {why}")));
         }
     }
-    let why = match &run.capture {
+    match &run.capture {
         Some(RunCapture::Made(Captured { file: Some(file), dropped_packets: 0, .. })) => {
             let has_pool = request.recording.recorded.clients.iter().any(|client| !client.pools.is_empty());
             let threads = if has_pool { ConnectionThreads::OneOfPool } else { ConnectionThreads::One };
-            return measured(directory.join(file), run.started_ns, passes, threads);
+            measured(directory.join(file), run.started_ns, passes, threads).map(Ok)
         }
-        Some(RunCapture::Made(captured)) => format!("the capture lost {} packets", captured.dropped_packets),
-        Some(RunCapture::Skipped { why }) => format!("it could not be captured: {why}"),
-        None => "it was not captured".to_owned(),
-    };
-    Err(BenchError::Unavailable(format!("the replay proves nothing: {why}")))
+        Some(RunCapture::Made(captured)) => Ok(Err(LostPackets(captured.dropped_packets))),
+        Some(RunCapture::Skipped { why }) => Err(proves_nothing(&format!("it could not be captured: {why}"))),
+        None => Err(proves_nothing("it was not captured")),
+    }
 }
 
 /// Reads what a replay did from its start on. Before that, it created the files.
@@ -430,10 +463,10 @@ fn compared(request: &ProofRequest<'_>, conditions: &[Condition<'_>]) -> Proof {
     }
 }
 
-/// Says which replays repeat their commands: `Replays of less than a second repeat the commands, up to 50 times …`.
+/// Says which replays repeat their commands: `Replays of less than two seconds repeat the commands, up to 37 times …`.
 fn repeated(passes: u32) -> String {
     format!(
-        "Replays of less than a second repeat the commands, up to {passes} times, unless the change is to the round \
+        "Replays of less than two seconds repeat the commands, up to {passes} times, unless the change is to the round \
          trip or the bandwidth; durations are of one pass."
     )
 }
@@ -452,15 +485,15 @@ fn median_commands(replays: &[Replay]) -> ReplayedCommands {
 }
 
 /// Predicts a change from each replay as captured. The bounds include the bounds of each.
-fn predicted(replays: &[Replay], change: &Scenario) -> Option<whatif::PredictedDuration> {
+fn predicted(replays: &[Replay], change: &Scenario) -> Option<PredictedDuration> {
     let of_replay = |replay: &Replay| {
         let found = whatif::predict(&replay.exchanges, &replay.paths, std::slice::from_ref(change)).ok()?;
-        let whatif::PredictedDuration { low, best, high } = found.predictions.first()?.duration_ns;
+        let PredictedDuration { low, best, high } = found.predictions.first()?.duration_ns;
         let [low, best, high] = [low, best, high].map(|time| Nanos(time.0 / i64::from(replay.passes)));
-        Some(whatif::PredictedDuration { low, best, high })
+        Some(PredictedDuration { low, best, high })
     };
     let all: Vec<_> = replays.iter().filter_map(of_replay).collect();
-    Some(whatif::PredictedDuration {
+    Some(PredictedDuration {
         low: all.iter().map(|predicted| predicted.low).min()?,
         best: median(&all, |predicted| predicted.best)?.best,
         high: all.iter().map(|predicted| predicted.high).max()?,
@@ -582,11 +615,13 @@ mod tests {
     fn only_short_jobs_of_one_thread_are_repeated_in_a_replay() {
         let mut recorded = recording("").recorded;
         let [slower, farther] = ["server=2x", "rtt=20ms"].map(|change| change.parse().unwrap());
-        let of = |recorded: &RecordedWorkload, time: i64| passes(recorded, &slower, Nanos(time * 1_000_000));
+        let of = |recorded: &RecordedWorkload, time: i64| passes(recorded, 1_000, &slower, Nanos(time * 1_000_000));
         assert_eq!(of(&recorded, 40), 1, "the commands can't be repeated");
         recorded.repeats = true;
-        assert_eq!([0, 1, 40, 500, 501, 9_000].map(|time| of(&recorded, time)), [50, 50, 25, 2, 1, 1]);
-        assert_eq!(passes(&recorded, &farther, Nanos(1)), 1);
+        assert_eq!([0, 1, 40, 1_000, 1_001, 9_000].map(|time| of(&recorded, time)), [100, 100, 50, 2, 1, 1]);
+        assert_eq!(passes(&recorded, 1_000, &farther, Nanos(1)), 1);
+        // 256 MiB: 13 times 20 MB, and a part of 1 GB.
+        assert_eq!([20, 1_000].map(|mb| passes(&recorded, mb * 1_000_000, &slower, Nanos(1))), [13, 1]);
         recorded.clients[0].threads.push(String::new());
         assert_eq!(of(&recorded, 40), 1);
     }

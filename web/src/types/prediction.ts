@@ -170,7 +170,7 @@ export interface MeasuredDuration {
    */
   replays: number;
   /**
-   * Passes through the commands in each replay: several for commands that take less than a second.
+   * Passes through the commands in each replay: several for commands that take less than two seconds.
    */
   passes: number;
 }

@@ -55,7 +55,7 @@ export function prediction(): SmbscopePredictionDocument {
       clients: 1,
       threads: 1,
       not_replayed: ["2 commands of the capture's start"],
-      repeated: "Replays of less than a second repeat the commands, up to 50 times; durations are of one pass.",
+      repeated: "Replays of less than two seconds repeat the commands, up to 50 times; durations are of one pass.",
       as_captured_ns: measured(0.26 * SECOND),
       as_captured_commands: replayed(5 * MS),
       changes: [

@@ -306,7 +306,9 @@ test("a proof has the replay as captured above the one with the chosen change, o
         return Math.max(...bars.map((bar) => bar.right)) - Math.min(...bars.map((bar) => bar.left));
       }),
     );
-  await expect(page.locator("#changes")).toContainText("on the same time axis. Replays of less than a second repeat");
+  await expect(page.locator("#changes")).toContainText(
+    "on the same time axis. Replays of less than two seconds repeat",
+  );
   await expect(page.locator("#changes figure")).toHaveCount(2);
   const [before = 0, after = 0] = await longest();
   // 40 commands of 5 and of 25 ms, with a pause of 1 ms.
