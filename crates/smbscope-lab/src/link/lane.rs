@@ -19,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 const ROOM: usize = 16 << 20;
 /// Time by which the link accepts bytes early, so that it is not idle while a thread wakes up.
 const AHEAD: Duration = Duration::from_millis(1);
-/// Time for which a thread keeps running instead of sleeping until a held response is due: on a virtual machine, it takes
-/// nearly as long to wake up.
+/// Longest wait for a held response in which the thread does not sleep. Waking up takes nearly as long on a virtual
+/// machine.
 const SHORT_HOLD: Duration = Duration::from_micros(100);
 const PIECE_MAX: usize = 64 << 10;
 /// Longest time for which the kernel may have kept bytes that are read.
