@@ -141,7 +141,7 @@ impl Sniffer {
             let Some(path) = on_path(program.name()) else { continue };
             let (interface, filter, lab) = (interface.clone(), filter.clone(), lab.cloned());
             let sniffer = Sniffer { program, path, interface, bytes, filter, lab };
-            match sniffer.trial(|| ()).map(drop) {
+            match sniffer.works() {
                 Ok(()) => return Ok(sniffer),
                 Err(why) => reasons.push(why),
             }
@@ -180,6 +180,12 @@ impl Sniffer {
             }
             sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Begins a capture and ends it at once.
+    fn works(&self) -> Result<(), String> {
+        let folder = Workplace::open().map_err(|error| error.to_string())?;
+        self.begin(&folder.path().join("trial.pcap"))?.finish().map(drop)
     }
 
     /// Captures the work. Returns its result, and whether there were packets.
