@@ -47,6 +47,11 @@ impl HeldResponse {
     fn due(&self) -> Instant {
         self.first + self.hold
     }
+
+    /// Returns when the next of its bytes that have come are due.
+    fn next_due(&self) -> Option<Instant> {
+        self.pieces.front().map(|(came, _)| *came + self.hold)
+    }
 }
 
 impl ServerPace {
@@ -124,8 +129,7 @@ impl ServerPace {
     }
 
     pub(super) fn next_due(&self) -> Option<Instant> {
-        let response = &self.held[self.next()?];
-        response.pieces.front().map(|(came, _)| *came + response.hold)
+        self.held[self.next()?].next_due()
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -134,9 +138,9 @@ impl ServerPace {
 
     /// Returns the next bytes that are due.
     pub(super) fn due(&mut self, now: Instant) -> Option<Vec<u8>> {
-        self.next_due().filter(|due| *due <= now)?;
         let at = self.next()?;
         let response = &mut self.held[at];
+        response.next_due().filter(|due| *due <= now)?;
         let (_, piece) = response.pieces.pop_front()?;
         response.passes = true;
         self.held_bytes -= piece.len();
