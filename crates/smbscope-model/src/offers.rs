@@ -124,11 +124,28 @@ impl Offers {
         }
     }
 
+    /// Returns the id of the algorithm for signatures in SMB 3.1.1: the server's choice, or AES-CMAC without one (MS-SMB2
+    /// 3.2.5.2). `None` if it was not captured.
+    pub fn signing_algorithm(&self) -> Option<u16> {
+        let offered = self.client.as_ref().and_then(|client| client.algorithms.signing.as_deref());
+        let chosen = self.server.as_ref().and_then(|server| server.algorithms.signing.as_deref());
+        match (offered, chosen) {
+            (_, Some([id])) => Some(*id),
+            (Some([]), _) | (_, Some(_)) => Some(AES_CMAC),
+            _ => None,
+        }
+    }
+
     /// Returns the final dialect. A wildcard is not final: it asks for another NEGOTIATE.
     pub fn chosen(&self) -> Option<Dialect> {
         self.server.as_ref()?.dialect.filter(|dialect| *dialect != Dialect::SMB2_WILDCARD)
     }
 }
+
+/// Ids of algorithms for signatures (MS-SMB2 2.2.3.1.7).
+pub const HMAC_SHA256: u16 = 0;
+pub const AES_CMAC: u16 = 1;
+pub const AES_GMAC: u16 = 2;
 
 pub fn cipher_name(id: u16) -> Option<&'static str> {
     ["AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"].get(usize::from(id).checked_sub(1)?).copied()
@@ -168,6 +185,20 @@ mod tests {
         assert_eq!([have(Some(large), Some(large)), have(Some(large), None)], [Some(true), None]);
         assert_eq!([have(Some(large), Some(0)), have(None, Some(0))], [Some(false); 2]);
         assert_eq!(Offers::default().have(large), None);
+    }
+
+    #[test]
+    fn without_a_choice_messages_are_signed_with_aes_cmac() {
+        let algorithms = |ids: &[u16]| AlgorithmOffer { signing: Some(ids.to_vec()), ..AlgorithmOffer::default() };
+        let client =
+            |ids: &[u16]| Some(Arc::new(ClientOffer { algorithms: algorithms(ids), ..ClientOffer::default() }));
+        let server =
+            |ids: &[u16]| Some(Arc::new(ServerOffer { algorithms: algorithms(ids), ..ServerOffer::default() }));
+        let agreed = |client, server| Offers { client, server }.signing_algorithm();
+        assert_eq!(agreed(client(&[AES_GMAC, AES_CMAC]), server(&[AES_GMAC])), Some(AES_GMAC));
+        assert_eq!(agreed(client(&[AES_GMAC]), server(&[])), Some(AES_CMAC));
+        assert_eq!([agreed(client(&[]), None), agreed(None, server(&[]))], [Some(AES_CMAC); 2]);
+        assert_eq!([agreed(client(&[AES_GMAC]), None), agreed(None, None)], [None; 2]);
     }
 
     #[test]

@@ -295,14 +295,15 @@ fn lacking(offers: &Offers, bit: u32) -> &'static str {
     }
 }
 
-fn signing_algorithm(Offers { client, server }: &Offers) -> String {
-    let offered = client.as_ref().and_then(|client| client.algorithms.signing.as_deref());
-    let chosen = server.as_ref().and_then(|server| server.algorithms.signing.as_deref());
+fn signing_algorithm(offers: &Offers) -> String {
+    let Some(agreed) = offers.signing_algorithm() else { return NOT_CAPTURED.to_owned() };
+    let name = name_of(agreed, signing_algorithm_name);
+    let offered = offers.client.as_ref().and_then(|client| client.algorithms.signing.as_deref());
+    let chosen = offers.server.as_ref().and_then(|server| server.algorithms.signing.as_deref());
     match (offered, chosen) {
-        (_, Some([id])) => format!("agreed on {}", name_of(*id, signing_algorithm_name)),
-        (Some([]), _) => "AES-CMAC: the client offers no choice".to_owned(),
-        (_, Some(_)) => "AES-CMAC: the server makes no choice".to_owned(),
-        (_, None) => NOT_CAPTURED.to_owned(),
+        (_, Some([_])) => format!("agreed on {name}"),
+        (Some([]), _) => format!("{name}: the client offers no choice"),
+        _ => format!("{name}: the server makes no choice"),
     }
 }
 

@@ -305,6 +305,8 @@ pub struct Path {
     /// All payload bytes of the connection to the server, and to the client. Absent if its beginning was not captured.
     pub bytes: [Option<u64>; 2],
     pub threads: ConnectionThreads,
+    /// Id of the algorithm for signatures in SMB 3.1.1, if it is known.
+    pub signing_algorithm: Option<u16>,
 }
 
 /// Threads of the client that use a connection.
@@ -343,6 +345,7 @@ pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
             filled_windows: directions.map(|direction| direction.filled_window),
             bytes: directions.map(|direction| (!connection.midstream).then_some(direction.bytes)),
             threads: ConnectionThreads::Unknown,
+            signing_algorithm: connection.offers.signing_algorithm(),
         }
     };
     connections.iter().map(|connection| (connection.flow, path(connection))).collect()

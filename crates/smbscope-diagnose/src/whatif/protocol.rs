@@ -5,6 +5,7 @@
 
 use super::Scenario;
 use super::graph::{CommandNode, Elsewhere, Graph};
+use smbscope_model::offers::{AES_CMAC, AES_GMAC, HMAC_SHA256};
 use smbscope_model::{Dialect, Protocol};
 
 /// The value for a duration's lower bound, its best estimate, or its upper bound.
@@ -73,13 +74,20 @@ pub(super) fn of_dialect(
 }
 
 /// Returns the time in ns per byte that signing a message and checking it take together, from docs/load.md for the
-/// best estimate: the difference of the time per byte with and without signatures. The bounds are processors without
-/// and with instructions for the algorithm; of 3.1.1, AES-GMAC and AES-CMAC.
-pub(super) fn signing_time(dialect: Dialect, bound: Bound) -> f64 {
-    bound.among(match dialect {
-        Dialect::Smb2(0x0300 | 0x0302) => [0.8, 2.6, 5.0],
-        Dialect::Smb2(0x0311) => [0.1, 0.4, 2.8],
-        Dialect::Smb2(_) | Dialect::Local => [0.7, 1.4, 8.0],
-        _ => [3.0, 9.8, 15.0],
+/// best estimate: the difference of the time per byte with and without signatures. The bounds are processors with and
+/// without instructions for the algorithm; for AES-GMAC, all have them. An unknown dialect is one of SMB2 or later.
+pub(super) fn signing_time(dialect: Option<Dialect>, algorithm: Option<u16>, bound: Bound) -> f64 {
+    const MD5: [f64; 3] = [3.0, 9.8, 15.0];
+    const HMAC: [f64; 3] = [0.7, 1.4, 8.0];
+    const CMAC: [f64; 3] = [0.8, 2.6, 5.0];
+    const GMAC: [f64; 3] = [0.1, 0.4, 0.8];
+    bound.among(match (dialect, algorithm) {
+        (Some(Dialect::Smb2(0x0311)), Some(HMAC_SHA256)) | (Some(Dialect::Local), _) => HMAC,
+        (Some(Dialect::Smb2(0x0300 | 0x0302)), _) | (Some(Dialect::Smb2(0x0311)), Some(AES_CMAC)) => CMAC,
+        (Some(Dialect::Smb2(0x0311)), Some(AES_GMAC)) => GMAC,
+        (Some(Dialect::Smb2(0x0311)), _) => [GMAC[0], GMAC[1], CMAC[1]],
+        (Some(Dialect::Smb2(_)), _) => HMAC,
+        (Some(_), _) => MD5,
+        (None, _) => [GMAC[0], HMAC[1], HMAC[2]],
     })
 }

@@ -505,13 +505,14 @@ impl<'a> Simulation<'a> {
     /// Returns when a message is signed and checked. Both ends do so one message after the other, in half the time each.
     fn signed(&mut self, at: usize, direction: usize, ready: i64) -> i64 {
         let node = &self.graph.nodes[at];
-        let dialect = self.conditions.scenario.dialect.or(node.dialect());
-        let Some(dialect) = dialect.filter(|_| self.conditions.scenario.signing && !node.is_protected) else {
+        if !self.conditions.scenario.signing || node.is_protected {
             return ready;
-        };
-        let per_byte = protocol::signing_time(dialect, self.conditions.assumptions.protocol);
-        let took = (measured(node, direction).bytes as f64 * per_byte) as i64;
+        }
         let flow = self.played[at].flow.unwrap_or(node.flow);
+        let dialect = self.conditions.scenario.dialect.or(node.dialect());
+        let algorithm = self.paths.get(&flow).and_then(|path| path.signing_algorithm);
+        let per_byte = protocol::signing_time(dialect, algorithm, self.conditions.assumptions.protocol);
+        let took = (measured(node, direction).bytes as f64 * per_byte) as i64;
         let free = self.signers[direction].entry(flow).or_insert(i64::MIN);
         let begin = ready.max(*free);
         *free = begin.saturating_add(took / 2);

@@ -1,6 +1,7 @@
 //! Predictions that can be verified by hand.
 
 use super::*;
+use smbscope_model::offers::{AES_CMAC, AES_GMAC, HMAC_SHA256};
 use smbscope_model::{CommandGroup, FileId, ResponseStatus, Subcommand};
 use smbscope_testkit::exchange::read;
 use smbscope_wire::names::Trans2;
@@ -293,6 +294,26 @@ fn signatures_cost_time_for_each_byte_one_message_after_the_other() {
     assert_eq!(predicted(&reads, 0, "signing=required"), (2_000, 3_400));
     reads[1].encrypted = true;
     assert_eq!(predicted(&reads, 0, "signing=required"), (2_000, 2_000));
+}
+
+#[test]
+fn signatures_cost_as_much_as_the_agreed_algorithm() {
+    // Of 1,000,000 bytes, by ns per byte; half of it at each end, one after the other.
+    let bounds = |dialect: Option<u16>, signing_algorithm: Option<u16>| {
+        let path = Path { signing_algorithm, ..Path::default() };
+        let mut read = Exchange { dialect: dialect.map(Dialect::Smb2), ..read(0, 20 * MS) };
+        (read.request.bytes, read.response.bytes) = (0, 1_000_000);
+        let paths = FlowPaths::from([(FlowId(0), path)]);
+        let found = predict(&[read], &paths, &["signing=required".parse().unwrap()]).unwrap();
+        let PredictedDuration { low, best, high } = found.predictions[0].duration_ns;
+        [low - Nanos(18 * MS), best - Nanos(20 * MS), high - Nanos(22 * MS)].map(|Nanos(time)| time / 1_000)
+    };
+    let agreed = [HMAC_SHA256, AES_CMAC, AES_GMAC].map(|algorithm| bounds(Some(0x0311), Some(algorithm)));
+    assert_eq!(agreed, [[700, 1_400, 8_000], [800, 2_600, 5_000], [100, 400, 800]]);
+    assert_eq!(bounds(Some(0x0311), None), [100, 400, 2_600]);
+    // Only 3.1.1 has a choice.
+    assert_eq!(bounds(Some(0x0302), Some(AES_GMAC)), agreed[1]);
+    assert_eq!(bounds(None, None), [100, 1_400, 8_000]);
 }
 
 #[test]
