@@ -2,7 +2,7 @@
 
 use super::connection::{Smb2Connection, Smb2Reply};
 use crate::limits::TRANSFER_MIN;
-use crate::sample::RequestDetails;
+use crate::sample::{RequestDetails, SessionParameters};
 use crate::smb2::connection::ProtectionLevel;
 use crate::{Cipher, ClientError, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_crypto::PreauthHash;
@@ -25,6 +25,14 @@ const CIPHERS: [(Cipher, u16); 4] = [
 const SIGNING_ALGORITHMS: [(SigningAlgorithm, u16); 3] =
     [(SigningAlgorithm::AesGmac, 0x0002), (SigningAlgorithm::AesCmac, 0x0001), (SigningAlgorithm::HmacSha256, 0x0000)];
 const SHA_512: u16 = 1;
+
+impl SessionParameters {
+    /// Returns the id of the algorithm for signatures. `None` if messages are not signed, or with SMB1's.
+    pub fn signing_id(&self) -> Option<u16> {
+        SIGNING_ALGORITHMS.iter().find(|(known, _)| Some(*known) == self.signing).map(|(_, id)| *id)
+    }
+}
+
 /// Payload limit of a NetBIOS frame, whose length has 17 bits, besides the message's fields.
 const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 

@@ -85,6 +85,10 @@ impl Bench {
         self.setup.site.lab_record()?.link
     }
 
+    pub(crate) fn facts(&self) -> &SessionParameters {
+        &self.setup.facts
+    }
+
     /// Creates the workload's files, runs all load points and stores the results. Ends early with the measurements so
     /// far if `stop` is set or the observer asks for it.
     pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
