@@ -47,14 +47,14 @@ pub(super) enum Fill {
 enum Chunks {
     Ahead(Receiver<io::Result<Vec<u8>>>),
     /// The source itself; waits for it can't be interrupted.
-    Source(Box<dyn Read + Send>),
+    Source(ChunkedSource),
 }
 
 impl Chunks {
     fn next(&mut self, patience: Duration) -> Result<io::Result<Vec<u8>>, RecvTimeoutError> {
         match self {
             Chunks::Ahead(chunks) => chunks.recv_timeout(patience),
-            Chunks::Source(source) => next_chunk(source).ok_or(RecvTimeoutError::Disconnected),
+            Chunks::Source(source) => source.next().ok_or(RecvTimeoutError::Disconnected),
         }
     }
 }
@@ -86,7 +86,7 @@ impl InputStream {
         copy_budget: usize,
     ) -> io::Result<InputStream> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
-        let shared = Arc::new(Mutex::new(Some(source)));
+        let shared = Arc::new(Mutex::new(Some(ChunkedSource { source, buffer: Vec::new() })));
         let taken = Arc::clone(&shared);
         let take = move |shared: &Mutex<Option<_>>| shared.lock().unwrap_or_else(PoisonError::into_inner).take();
         let read = move || take(&taken).into_iter().for_each(|source| read_ahead(source, &sender));
@@ -183,8 +183,8 @@ impl InputStream {
     }
 }
 
-fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<Vec<u8>>>) {
-    while let Some(chunk) = next_chunk(&mut source) {
+fn read_ahead(source: ChunkedSource, chunks: &SyncSender<io::Result<Vec<u8>>>) {
+    for chunk in source {
         let failed = chunk.is_err();
         // If the receiver is gone, the error has nowhere to go.
         if chunks.send(chunk).is_err() || failed {
@@ -193,17 +193,30 @@ fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<V
     }
 }
 
-fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> {
-    let mut chunk = vec![0; CHUNK_LENGTH];
-    loop {
-        match source.read(&mut chunk) {
-            Ok(0) => return None,
-            Ok(count) => {
-                chunk.truncate(count);
-                return Some(Ok(chunk));
+/// Chunks of a source, as long as what each read returns.
+struct ChunkedSource {
+    source: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+}
+
+impl Iterator for ChunkedSource {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
+        self.buffer.resize(CHUNK_LENGTH, 0);
+        loop {
+            match self.source.read(&mut self.buffer) {
+                Ok(0) => return None,
+                // A live capture returns one packet at a time: a new buffer for each would cost more than the packet.
+                Ok(count) if count < CHUNK_LENGTH / 2 => return Some(Ok(self.buffer[..count].to_vec())),
+                Ok(count) => {
+                    let mut chunk = std::mem::take(&mut self.buffer);
+                    chunk.truncate(count);
+                    return Some(Ok(chunk));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Some(Err(error)),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Some(Err(error)),
         }
     }
 }
