@@ -79,7 +79,8 @@ impl ProgramFolder {
         content: Option<&Path>,
         workplace: &Arc<Workplace>,
     ) -> Result<ProgramFolder, BenchError> {
-        let mount = Mount::open(mounter, options, workplace)?;
+        let uploads = if content.is_some() { Uploads::AtClose } else { Uploads::Later };
+        let mount = Mount::open(mounter, options, uploads, workplace)?;
         let within = PathBuf::from(directory.replace('\\', "/"));
         let above = mount.root().join(&within);
         mount.within(PATIENCE, || fs::create_dir_all(&above)).map_err(BenchError::file("make", &above))?;
@@ -90,6 +91,9 @@ impl ProgramFolder {
         ended_after(mounted, PATIENCE, || place.make_own())?;
         let copied = || content.map_or(Ok(0), |content| copied(content, &place.folder));
         place.left_out = ended_after(mounted, FILES_PATIENCE, copied)?;
+        if content.is_some() {
+            place.mount_again()?;
+        }
         Ok(place)
     }
 
@@ -119,7 +123,7 @@ impl ProgramFolder {
     pub(super) fn mount_again(&mut self) -> Result<(), BenchError> {
         if let (Some((mounter, options, within)), Some(made)) = (&self.share, &self.made) {
             self.mount = None;
-            let mount = Mount::open(*mounter, options, &self.workplace)?;
+            let mount = Mount::open(*mounter, options, Uploads::Later, &self.workplace)?;
             self.folder = mount.root().join(within).join(made);
             self.mount = Some(mount);
         }
@@ -218,6 +222,14 @@ fn kill(group: Option<Pid>) {
 /// Path below its home directory where smbnetfs looks for user and password.
 const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
 
+/// Time at which rclone sends a written file to the server. Programs can write anywhere in a file only if it is sent
+/// later; unmounting the share loses files that are not sent yet. smbnetfs sends each write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uploads {
+    AtClose,
+    Later,
+}
+
 pub(super) struct Mount {
     child: Child,
     home: PathBuf,
@@ -225,14 +237,19 @@ pub(super) struct Mount {
 }
 
 impl Mount {
-    pub(super) fn open(mounter: Mounter, options: &SessionOptions, workplace: &Workplace) -> Result<Mount, BenchError> {
+    pub(super) fn open(
+        mounter: Mounter,
+        options: &SessionOptions,
+        uploads: Uploads,
+        workplace: &Workplace,
+    ) -> Result<Mount, BenchError> {
         let home = workplace.path().join("mount");
         new_private_directory(&home).map_err(BenchError::file("make", &home))?;
         let point = home.join("share");
         new_private_directory(&point).map_err(BenchError::file("make", &point))?;
         let (mut command, root) = match mounter {
             Mounter::Smbnetfs => smbnetfs(&home, &point, options)?,
-            Mounter::Rclone => rclone(&home, &point, options)?,
+            Mounter::Rclone => rclone(&home, &point, options, uploads)?,
         };
         workplace.mark(&mut command);
         let log = home.join("log");
@@ -395,13 +412,21 @@ fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comm
 }
 
 /// Prepares rclone. Its mount point is the share.
-fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), BenchError> {
+fn rclone(
+    home: &Path,
+    point: &Path,
+    options: &SessionOptions,
+    uploads: Uploads,
+) -> Result<(Command, PathBuf), BenchError> {
     installed("rclone", "rclone")?;
     // rclone mounts through fusermount, even as root.
     installed("fusermount", "fuse3")?;
     let mut command = bound("rclone");
     command.args(["mount", &format!(":smb:{}", options.share)]).arg(point);
-    command.args(["--vfs-cache-mode", "writes", "--vfs-write-back", "0s"]);
+    match uploads {
+        Uploads::AtClose => command.args(["--vfs-cache-mode", "off"]),
+        Uploads::Later => command.args(["--vfs-cache-mode", "writes", "--vfs-write-back", "0s"]),
+    };
     command.arg("--cache-dir").arg(home.join("cache"));
     let mut set = |name: &str, value: &str| {
         command.env(format!("RCLONE_SMB_{name}"), value);
