@@ -564,18 +564,20 @@ fn combined(predictions: &[PredictedDuration]) -> Option<PredictedDuration> {
 
 /// Names the assumption that the changed replays contradict, if that is enough to explain the miss.
 fn failed_assumption(change: &Scenario, as_captured: &[Replay], changed: &[Replay], miss: i64) -> String {
-    let middle = |replays: &[Replay], of: fn(&ReplayRun) -> i64| {
-        median(replays.iter().map(|replay| replay.mean(of)), |time| *time).unwrap_or(0)
-    };
-    let retransmitted = |replays: &[Replay]| middle(replays, |run| run.retransmitted as i64);
+    let middle =
+        |replays: &[Replay], of: fn(&Replay) -> i64| median(replays.iter().map(of), |value| *value).unwrap_or(0);
+    let sent_again = |replay: &Replay| replay.runs.iter().map(|run| run.retransmitted as i64).sum();
+    let retransmitted = |replays: &[Replay]| middle(replays, sent_again);
+    let of_server = |replay: &Replay| replay.mean(|run| run.server);
+    let of_client = |replay: &Replay| replay.mean(|run| run.own);
     if retransmitted(changed) > retransmitted(as_captured) {
         return format!("packets were lost: {} segments were sent again", retransmitted(changed));
     }
-    let (server, own) = (middle(as_captured, |run| run.server), middle(as_captured, |run| run.own));
+    let (server, own) = (middle(as_captured, of_server), middle(as_captured, of_client));
     let expected = (server as f64 * change.server.unwrap_or(1.0)) as i64 + additional(change, as_captured);
     let moved = [
-        ("the server", server, expected, middle(changed, |run| run.server)),
-        ("the client between commands", own, own, middle(changed, |run| run.own)),
+        ("the server", server, expected, middle(changed, of_server)),
+        ("the client between commands", own, own, middle(changed, of_client)),
     ];
     let changed = moved.into_iter().filter(|(_, _, expected, after)| (after - expected).abs() * 2 >= miss);
     match changed.max_by_key(|(_, _, expected, after)| (after - expected).abs()) {

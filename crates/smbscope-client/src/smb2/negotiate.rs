@@ -6,6 +6,7 @@ use crate::sample::{RequestDetails, SessionParameters};
 use crate::smb2::connection::ProtectionLevel;
 use crate::{Cipher, ClientError, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_crypto::PreauthHash;
+use smbscope_model::offers::{AES_CMAC, AES_GMAC, HMAC_SHA256};
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
@@ -22,9 +23,14 @@ const CIPHERS: [(Cipher, u16); 4] = [
     (Cipher::Aes256Ccm, 0x0003),
 ];
 /// Signing algorithms (2.2.3.1.7), fastest first.
-const SIGNING_ALGORITHMS: [(SigningAlgorithm, u16); 3] =
-    [(SigningAlgorithm::AesGmac, 0x0002), (SigningAlgorithm::AesCmac, 0x0001), (SigningAlgorithm::HmacSha256, 0x0000)];
+const SIGNING_ALGORITHMS: [(SigningAlgorithm, u16); 3] = [
+    (SigningAlgorithm::AesGmac, AES_GMAC),
+    (SigningAlgorithm::AesCmac, AES_CMAC),
+    (SigningAlgorithm::HmacSha256, HMAC_SHA256),
+];
 const SHA_512: u16 = 1;
+/// Payload limit of a NetBIOS frame, whose length has 17 bits, besides the message's fields.
+const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 
 impl SessionParameters {
     /// Returns the id of the algorithm for signatures. `None` if messages are not signed, or with SMB1's.
@@ -32,9 +38,6 @@ impl SessionParameters {
         SIGNING_ALGORITHMS.iter().find(|(known, _)| Some(*known) == self.signing).map(|(_, id)| *id)
     }
 }
-
-/// Payload limit of a NetBIOS frame, whose length has 17 bits, besides the message's fields.
-const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub(super) struct Smb2NegotiateResult {

@@ -79,7 +79,8 @@ impl ProgramFolder {
         content: Option<&Path>,
         workplace: &Arc<Workplace>,
     ) -> Result<ProgramFolder, BenchError> {
-        let uploads = if content.is_some() { Uploads::AtClose } else { Uploads::Later };
+        let is_copied = content.is_some() && mounter == Mounter::Rclone;
+        let uploads = if is_copied { Uploads::AtClose } else { Uploads::Later };
         let mount = Mount::open(mounter, options, uploads, workplace)?;
         let within = PathBuf::from(directory.replace('\\', "/"));
         let above = mount.root().join(&within);
@@ -91,7 +92,7 @@ impl ProgramFolder {
         ended_after(mounted, PATIENCE, || place.make_own())?;
         let copied = || content.map_or(Ok(0), |content| copied(content, &place.folder));
         place.left_out = ended_after(mounted, FILES_PATIENCE, copied)?;
-        if content.is_some() {
+        if uploads == Uploads::AtClose {
             place.mount_again()?;
         }
         Ok(place)
