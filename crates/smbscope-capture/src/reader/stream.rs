@@ -140,7 +140,7 @@ impl InputStream {
                 continue;
             }
             match self.chunks.next(patience.unwrap_or(STOP_INTERVAL)) {
-                Ok(Ok(chunk)) => self.append(&chunk),
+                Ok(Ok(chunk)) => self.append(chunk),
                 Ok(Err(error)) => {
                     self.error = Some(error);
                     self.ended = true;
@@ -154,17 +154,22 @@ impl InputStream {
         Fill::Ready
     }
 
-    fn append(&mut self, chunk: &[u8]) {
+    fn append(&mut self, chunk: Vec<u8>) {
         if let Some(copy) = &mut self.copy {
             if copy.len() + chunk.len() <= self.copy_budget {
-                copy.extend_from_slice(chunk);
+                copy.extend_from_slice(&chunk);
             } else {
                 self.copy = None;
             }
         }
-        self.window.drain(..self.start);
+        if self.window().is_empty() {
+            // Chunks of a live capture are whole packets, so most need no copy.
+            self.window = chunk;
+        } else {
+            self.window.drain(..self.start);
+            self.window.extend_from_slice(&chunk);
+        }
         self.start = 0;
-        self.window.extend_from_slice(chunk);
     }
 
     pub(super) fn consume(&mut self, mut length: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Follows a capture while it is being made: a report of every minute, of the last hour, and of everything at the end.
 //!
-//! One thread reads and decodes packets into a batch; the calling thread empties it ten times a second. Nothing in the
+//! One thread reads and decodes packets into a batch; the calling thread empties it when there is
+//! enough, at least ten times a second. Nothing in the
 //! analysis differs from a finished capture. At the end of a minute, the recorder's tables are taken and replaced by
 //! empty ones, and copies of the open connections are ended; their counts before the minute are subtracted. So a minute
 //! has its own figures, while sessions, names and outstanding requests go on. The hour is the merge of its parts, and
@@ -25,8 +26,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// Segments, or bytes of their payload, that wake the analysis: few enough that it finds them in the processor's cache.
+const ENOUGH: usize = 1 << 12;
+const ENOUGH_BYTES: usize = 1 << 20;
 /// Segments that wait for the analysis; then reading waits, and the kernel's buffer fills.
 const WAITING_MAX: usize = 1 << 17;
 /// Bytes of their payload; then reading waits as well.
@@ -206,6 +210,10 @@ struct Waiting {
 }
 
 impl Waiting {
+    fn is_enough(&self) -> bool {
+        self.batch.len() >= ENOUGH || self.batch.copied_bytes() >= ENOUGH_BYTES
+    }
+
     fn is_full(&self) -> bool {
         self.batch.len() >= WAITING_MAX || self.batch.copied_bytes() >= WAITING_BYTES_MAX
     }
@@ -234,7 +242,11 @@ impl SegmentInbox {
                 self.changed.notify_all();
                 waiting = self.changed.wait_timeout(waiting, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
             }
+            let had_enough = waiting.is_enough();
             waiting.batch.push(segment, None);
+            if !had_enough && waiting.is_enough() {
+                self.changed.notify_all();
+            }
         };
         let read = pipeline::decode(set, decoder, &mut |_| {}, &mut each, &mut take);
         self.waiting().ended = true;
@@ -245,7 +257,7 @@ impl SegmentInbox {
     /// Exchanges the full batch for an empty one after waiting a moment. Returns true at the end of the capture.
     fn empty(&self, batch: &mut SegmentBatch, read: &mut Quality) -> bool {
         let mut waiting = self.waiting();
-        if !waiting.ended && !waiting.is_full() {
+        if !waiting.ended && !waiting.is_enough() {
             waiting = self.changed.wait_timeout(waiting, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
         }
         std::mem::swap(&mut waiting.batch, batch);
@@ -367,6 +379,7 @@ struct Live<'o, 'f> {
 impl<'f> Live<'_, 'f> {
     fn run(&mut self, inbox: &SegmentInbox) {
         let mut batch = SegmentBatch::default();
+        let mut next_pulse = Instant::now();
         loop {
             let ended = inbox.empty(&mut batch, &mut self.read);
             for segment in batch.iter() {
@@ -378,7 +391,11 @@ impl<'f> Live<'_, 'f> {
                 self.pass(now().0 - LATE_MAX.0);
             }
             batch.clear();
-            if lock(&self.tables).observer.pulse() {
+            let is_due = ended || Instant::now() >= next_pulse;
+            if is_due {
+                next_pulse = Instant::now() + PATIENCE;
+            }
+            if is_due && lock(&self.tables).observer.pulse() {
                 self.collect();
                 let mut part = self.whole.clone();
                 part.add(&self.minute);
