@@ -15,6 +15,9 @@ SUMMARY="Measures what an SMB file server makes its users wait for, and why"
 DESCRIPTION="smbscope measures what an SMB/CIFS file server makes its users wait for, and why:
 from packet captures of any dialect (SMB1 to SMB 3.1.1), or by loading a server
 with users of a workload. It names the server, the network or the client."
+# Without it, `watch` needs tcpdump or dumpcap.
+DEB_RECOMMENDS=libpcap0.8
+RPM_RECOMMENDS=libpcap
 # Programs that `lab` and `bench` on a private server start, and those that slow it down.
 DEB_SUGGESTS="libgssapi-krb5-2, samba, iproute2, ethtool, clamav-daemon, samba-vfs-modules"
 RPM_SUGGESTS="krb5-libs samba iproute ethtool"
@@ -50,6 +53,7 @@ Architecture: $architecture
 Maintainer: $AUTHORS
 Installed-Size: $(du -sk --apparent-size "$root" | cut -f 1)
 Depends: $depends
+Recommends: $DEB_RECOMMENDS
 Suggests: $DEB_SUGGESTS
 Section: net
 Priority: optional
@@ -69,6 +73,7 @@ Release: $REVISION
 Summary: $SUMMARY
 License: MIT OR Apache-2.0
 URL: $HOMEPAGE
+Recommends: $RPM_RECOMMENDS
 $(printf 'Suggests: %s\n' $RPM_SUGGESTS)
 %description
 $DESCRIPTION

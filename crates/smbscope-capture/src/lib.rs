@@ -1,10 +1,12 @@
 //! From capture files, compressed files and pipes to packets, and on to TCP stream events.
 //!
-//! [`reader`] turns inputs into packets in time order, [`decode`] strips link, IP and TCP headers, and [`tcp`]
+//! `live` takes packets from an interface, [`reader`] turns inputs into packets in time order, [`decode`] strips link, IP and TCP headers, and [`tcp`]
 //! reassembles each flow and reports what the capture is missing.
 
 pub mod batch;
 pub mod decode;
+#[cfg(not(target_family = "wasm"))]
+pub mod live;
 pub mod piece;
 mod prefetch;
 pub mod private;

@@ -41,7 +41,7 @@ impl SnapLength {
 }
 
 /// Kernel buffer in KiB, large because a capture with dropped packets proves little.
-const BUFFER_KIB: u32 = 64 << 10;
+pub(crate) const BUFFER_KIB: u32 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum delay between the network and the capture file: the kernel delivers packets in blocks, at the latest after
 /// the one-second timeout that tcpdump sets.

@@ -72,7 +72,6 @@ wait "$program"; status=$?
 kill "$watch" 2>/dev/null
 exit "$status""#;
 
-/// Finds a program on the path or in the sbin directories, which ordinary users don't have on their path.
 /// Waits for the end of a program, at most this long. Returns `None` if it still runs, or can't be waited for.
 pub(crate) fn ends_within(child: &mut Child, time: Duration) -> Option<ExitStatus> {
     let begun = Instant::now();
@@ -84,6 +83,7 @@ pub(crate) fn ends_within(child: &mut Child, time: Duration) -> Option<ExitStatu
     }
 }
 
+/// Finds a program on the path or in the sbin directories, which ordinary users don't have on their path.
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);

@@ -1,8 +1,9 @@
 //! `smbscope watch`: where its packets come from. `smbscope_explain::analysis::live` follows them.
 //!
-//! Packets of an interface come from tcpdump or dumpcap through a pipe: the only part that needs the right to capture is
-//! a program that the system already trusts with it. tcpdump is preferred, because it counts the kernel's losses on
-//! request (SIGUSR1); dumpcap counts them at the end.
+//! Packets of an interface come from the kernel's ring, if this process may open it: it gives up that right before it
+//! reads the first packet. Otherwise tcpdump or dumpcap writes them to a pipe, a program that the system trusts to
+//! capture. tcpdump is preferred, because it counts the kernel's losses on request (SIGUSR1); dumpcap counts them at the
+//! end.
 
 mod causes;
 mod directory;
@@ -14,7 +15,7 @@ pub mod sandbox;
 
 pub use causes::CauseEvents;
 
-use crate::capture::{self, CaptureProgram};
+use crate::capture::{self, BUFFER_KIB, CaptureProgram};
 use crate::environment::{self, ends_within, groups, on_path};
 use crate::options::WatchOptions;
 use crate::ring::{self, RingEvent, RingLimits, RingProgress, RingSummary};
@@ -22,6 +23,7 @@ use crate::{BenchError, one_line};
 use causes::SavedFrom;
 use directory::CaptureDirectory;
 use smbscope_analyze::slim::SlimOptions;
+use smbscope_capture::live::{LiveCapture, LiveError, LiveStatus};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_lab::command_for;
 use smbscope_model::Timestamp;
@@ -52,7 +54,7 @@ pub struct WatchedCapture {
     pub clock: Option<fn() -> Timestamp>,
     /// For the thread that finds causes, which gives it to [`WatchedCapture::finish`].
     pub causes: Option<CauseEvents>,
-    program: Option<CaptureStream>,
+    interface: Option<InterfaceCapture>,
     ring: Option<RunningRing>,
 }
 
@@ -72,30 +74,30 @@ impl WatchedCapture {
         let saved_from = limits.clone().map(|limits| SavedFrom { limits, progress: Arc::clone(&progress) });
         let said = tell.clone();
         let notify = move |event: &RingEvent| said(&format!("warning: {event}"));
-        let (name, source, program) = match &options.interface {
+        let (name, source, interface) = match &options.interface {
             Some(interface) => {
-                let (packets, program) = captured_on(interface, options)?;
-                (interface.clone(), packets, Some(program))
+                let (source, capture) = captured_on(interface, options)?;
+                (interface.clone(), source, Some(capture))
             }
             None => {
                 let file = options.file.as_deref().unwrap_or(Path::new("-"));
                 (file.display().to_string(), opened(file, options.follow, limits.as_ref())?, None)
             }
         };
-        sandbox::enter(program.as_ref().map(|program| program.child.id()));
+        sandbox::enter(interface.as_ref().and_then(InterfaceCapture::child));
         let (source, ring) = kept(source, limits, slim, progress, notify)?;
         let set = CaptureSet::from_reader(&name, source);
         let set = set.map_err(|error| BenchError::Unavailable(one_line(&error)))?;
         let causes = CauseEvents::begin(options, saved_from, tell)?;
-        let clock = program.as_ref().map(|_| environment::now as fn() -> Timestamp);
-        Ok(WatchedCapture { set, clock, causes, program, ring })
+        let clock = interface.as_ref().map(|_| environment::now as fn() -> Timestamp);
+        Ok(WatchedCapture { set, clock, causes, interface, ring })
     }
 
-    /// Ends the capture program, the ring and the actions. Returns what the ring kept.
+    /// Ends the capture, the ring and the actions. Returns what the ring kept.
     pub fn finish(self, causes: Option<CauseEvents>) -> Option<io::Result<RingSummary>> {
-        let WatchedCapture { set, program, ring, .. } = self;
+        let WatchedCapture { set, interface, ring, .. } = self;
         // Their ends end the ring's copy of the packets.
-        drop(program);
+        drop(interface);
         drop(set);
         let kept = ring.map(RunningRing::finish);
         if let Some(causes) = causes {
@@ -106,23 +108,74 @@ impl WatchedCapture {
 
     /// Counts the packets lost by the kernel, for another thread.
     pub fn losses(&self) -> Option<CaptureLosses> {
-        self.program.as_ref().map(CaptureStream::losses)
+        self.interface.as_ref().map(InterfaceCapture::losses)
     }
 
-    /// Returns why the capture program ended by itself, if it did.
+    /// Returns why the capture ended by itself, if it did.
     pub fn ended_because(&mut self) -> Option<String> {
-        self.program.as_mut()?.ended_because()
+        self.interface.as_mut()?.ended_because()
+    }
+}
+
+/// Packets of an interface as they come.
+enum InterfaceCapture {
+    Kernel(Arc<LiveStatus>),
+    Program(CaptureStream),
+}
+
+impl InterfaceCapture {
+    /// Returns the process that captures, if it is another one.
+    fn child(&self) -> Option<u32> {
+        match self {
+            InterfaceCapture::Kernel(_) => None,
+            InterfaceCapture::Program(program) => Some(program.child.id()),
+        }
+    }
+
+    fn losses(&self) -> CaptureLosses {
+        match self {
+            InterfaceCapture::Kernel(status) => CaptureLosses::Kernel(Arc::clone(status)),
+            InterfaceCapture::Program(program) => program.losses(),
+        }
+    }
+
+    fn ended_because(&mut self) -> Option<String> {
+        match self {
+            InterfaceCapture::Kernel(status) => status.failure().map(|why| format!("the capture ended: {why}")),
+            InterfaceCapture::Program(program) => program.ended_because(),
+        }
+    }
+}
+
+impl Drop for InterfaceCapture {
+    fn drop(&mut self) {
+        if let InterfaceCapture::Kernel(status) = self {
+            status.stop();
+        }
     }
 }
 
 /// Chunks of the capture that wait for the ring: about 64 MB. If the disk is slower than that, the capture waits for it.
 const RING_BEHIND: usize = 256;
 
-fn captured_on(interface: &str, options: &WatchOptions) -> Result<(Box<dyn Read + Send>, CaptureStream), BenchError> {
-    let mut program = CaptureStream::begin(interface, options.snap_length.unwrap_or(0), &filter(options))
-        .map_err(|why| BenchError::Unavailable(format!("cannot capture on {interface}: {why}")))?;
+fn captured_on(
+    interface: &str,
+    options: &WatchOptions,
+) -> Result<(Box<dyn Read + Send>, InterfaceCapture), BenchError> {
+    let refused = |why: String| BenchError::Unavailable(format!("cannot capture on {interface}: {why}"));
+    environment::captures().map_err(refused)?;
+    let (filters, snap_length) = (filters(options), options.snap_length.unwrap_or(0));
+    match LiveCapture::open(interface, snap_length, BUFFER_KIB << 10, &filters) {
+        Ok(packets) => {
+            let status = packets.status();
+            return Ok((Box::new(packets), InterfaceCapture::Kernel(status)));
+        }
+        Err(LiveError::Refused(why)) => return Err(refused(why)),
+        Err(why) => tracing::info!(%why, "packets come from another program"),
+    }
+    let mut program = CaptureStream::begin(interface, snap_length, &filters).map_err(refused)?;
     let packets = program.child.stdout.take().ok_or(BenchError::Broken)?;
-    Ok((Box::new(packets), program))
+    Ok((Box::new(packets), InterfaceCapture::Program(program)))
 }
 
 /// Opens a file, a directory or standard input.
@@ -225,14 +278,17 @@ impl RunningRing {
     }
 }
 
-/// Returns the kernel's filter: SMB by its ports, and the tunnels in which it travels.
-fn filter(options: &WatchOptions) -> String {
+/// Returns the kernel's filter, SMB by its ports and the tunnels in which it travels, and one for interfaces without
+/// VLANs.
+fn filters(options: &WatchOptions) -> [String; 2] {
     let ports = if options.reading.ports.is_empty() { &[445, 139][..] } else { &options.reading.ports };
     let mut parts: Vec<String> = ports.iter().map(|port| format!("tcp port {port}")).collect();
     // VXLAN, GENEVE; GRE and IP in IP.
     parts.extend(["udp port 4789", "udp port 6081", "ip proto 47", "ip proto 4"].map(str::to_owned));
     parts.extend(options.reading.tunnels.tunnel_ports.iter().map(|tunnel| format!("udp port {}", tunnel.port)));
-    parts.join(" or ")
+    let filter = parts.join(" or ");
+    // A VLAN tag moves the headers, so that the filter has to hold for both places.
+    [format!("{filter} or (vlan and ({filter}))"), filter]
 }
 
 /// A file that another program still writes: its end is waited for.
@@ -257,15 +313,12 @@ struct CaptureStream {
 }
 
 impl CaptureStream {
-    fn begin(interface: &str, snap_length: u32, filter: &str) -> Result<CaptureStream, String> {
-        environment::captures()?;
-        // A VLAN tag moves the headers, so that the filter has to hold for both places.
-        let with_vlans = format!("{filter} or (vlan and ({filter}))");
+    fn begin(interface: &str, snap_length: u32, [with_vlans, without]: &[String; 2]) -> Result<CaptureStream, String> {
         let mut reasons = Vec::new();
         for program in CaptureProgram::ALL {
             let Some(path) = on_path(program.name()) else { continue };
             let start = |filter| CaptureStream::start(program, &path, interface, snap_length, filter);
-            match start(&with_vlans).or_else(|why| if is_about_vlans(&why) { start(filter) } else { Err(why) }) {
+            match start(with_vlans).or_else(|why| if is_about_vlans(&why) { start(without) } else { Err(why) }) {
                 Ok(stream) => return Ok(stream),
                 Err(why) => reasons.push(why),
             }
@@ -327,7 +380,7 @@ impl CaptureStream {
 
     fn losses(&self) -> CaptureLosses {
         let counts = (self.program == CaptureProgram::Tcpdump).then(|| self.child.id());
-        CaptureLosses { counts, said: Arc::clone(&self.said) }
+        CaptureLosses::Program { counts, said: Arc::clone(&self.said) }
     }
 }
 
@@ -363,21 +416,30 @@ fn listen(stderr: ChildStderr, said: &Mutex<String>) {
 
 /// The kernel's count of packets that it had to drop, because they were not taken in time.
 #[derive(Clone)]
-pub struct CaptureLosses {
-    /// The process, if it counts when it gets SIGUSR1.
-    counts: Option<u32>,
-    said: Arc<Mutex<String>>,
+pub enum CaptureLosses {
+    Kernel(Arc<LiveStatus>),
+    Program {
+        /// The process, if it counts when it gets SIGUSR1.
+        counts: Option<u32>,
+        /// Messages of the program.
+        said: Arc<Mutex<String>>,
+    },
 }
 
 impl CaptureLosses {
     /// Returns the last known number since the start, and asks for a newer one. `None` if the program doesn't tell
     /// before its end.
     pub fn dropped(&self) -> Option<u64> {
-        let dropped = capture::last_dropped(&self.said.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(process) = self.counts {
-            groups::ask_for_counts(process);
+        match self {
+            CaptureLosses::Kernel(status) => Some(status.dropped()),
+            CaptureLosses::Program { counts, said } => {
+                let dropped = capture::last_dropped(&said.lock().unwrap_or_else(PoisonError::into_inner));
+                if let Some(process) = *counts {
+                    groups::ask_for_counts(process);
+                }
+                dropped
+            }
         }
-        dropped
     }
 }
 

@@ -300,7 +300,7 @@ fn compiled(mut rules: BTreeMap<i64, Vec<SeccompRule>>, error: libc::c_int) -> R
 mod tests {
     use super::*;
     use crate::metrics::{CounterSource, WatchedServer};
-    use crate::watch::WatchedCapture;
+    use crate::watch::{CaptureStream, WatchedCapture, filters};
     use clap::Parser;
     use landlock::{CompatLevel, Compatible};
     use rustix::process::{geteuid, getppid, test_kill_process};
@@ -445,19 +445,40 @@ mod tests {
         in_new_process("the_capture_program_is_still_asked_and_ended", |folder| {
             let options = options(folder);
             prepare(&options, &[], false);
-            let mut capture = WatchedCapture::open(&options, SlimOptions::default(), |_| {}).expect("tcpdump runs");
-            let losses = capture.losses().expect("it counts");
+            let mut program = CaptureStream::begin("lo", 0, &filters(&options)).expect("tcpdump runs");
+            let child = program.child.id();
+            enter(Some(child));
+            let losses = program.losses();
             let begun = Instant::now();
             // tcpdump has another user than this process, so that CAP_KILL is needed.
             while losses.dropped().is_none() {
                 assert!(begun.elapsed() < Duration::from_secs(10), "tcpdump doesn't answer SIGUSR1");
                 thread::sleep(Duration::from_millis(50));
             }
-            assert_eq!(capture.ended_because(), None);
-            let child = capture.program.as_ref().expect("it captures").child.id();
+            assert_eq!(program.ended_because(), None);
             let begun = Instant::now();
-            capture.finish(None);
+            drop(program);
             assert!(!Path::new(&format!("/proc/{child}")).exists() && begun.elapsed() < Duration::from_secs(5));
+        });
+    }
+
+    #[test]
+    fn an_interface_is_still_read() {
+        if !geteuid().is_root() {
+            return skip::unable("only root may capture on the loopback interface");
+        }
+        in_new_process("an_interface_is_still_read", |folder| {
+            let options = options(folder);
+            prepare(&options, &[], false);
+            let mut capture = WatchedCapture::open(&options, SlimOptions::default(), |_| {}).expect("it captures");
+            assert!(capture.interface.as_ref().is_some_and(|interface| interface.child().is_none()));
+            let losses = capture.losses().expect("it counts");
+            // Denied, so that only packets can be captured that others send.
+            assert!(TcpListener::bind("127.0.0.1:0").is_err());
+            assert_eq!((losses.dropped(), capture.ended_because()), (Some(0), None));
+            let begun = Instant::now();
+            capture.finish(None).expect("a ring").expect("it is kept");
+            assert!(begun.elapsed() < Duration::from_secs(5));
         });
     }
 

@@ -1,5 +1,4 @@
-//! Memory-mapped files. Apart from `prefetch` and the border to the page in the browser, the only place in the workspace
-//! that needs `unsafe`.
+//! Memory-mapped files.
 //!
 //! If another process truncates a file while it is mapped, touching pages beyond the new end raises SIGBUS. The handler
 //! here maps zero pages in their place and sets a flag, so that the reader can fail with a proper error.
