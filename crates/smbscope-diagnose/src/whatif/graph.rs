@@ -196,7 +196,13 @@ impl Graph {
         graph.find_tasks();
         graph.find_pools(exchanges, &origins);
         graph.find_complete_connections(paths);
+        graph.dissolve_refuted_pools(paths);
         Some((graph, origins))
+    }
+
+    /// Returns the captured duration, from the first request to the last response.
+    pub(super) fn captured(&self) -> Nanos {
+        Nanos(self.nodes.iter().map(|node| node.end).max().unwrap_or(0))
     }
 
     /// Returns true if the connection's window was still a new one before the first command.

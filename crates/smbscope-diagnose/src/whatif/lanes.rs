@@ -1,7 +1,7 @@
 //! Division of an episode into the client's threads (lanes), their tasks, and pools that take files from one list.
 
-use super::ConnectionThreads;
 use super::graph::{ClientLane, Graph, Item, Task};
+use super::{ConnectionThreads, FlowPaths, simulate};
 use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -15,6 +15,9 @@ const LANES_MAX: usize = 64;
 const HANDED_LEAST: usize = 3;
 /// Connections that alternate at least this often without overlapping belong to one thread.
 const TURNS_LEAST: u32 = 8;
+/// Share of the captured duration that a replay with pools may take longer. Workers with one list are hardly slower than
+/// those that keep to their own files, so a longer replay refutes the list.
+const POOL_ERROR_MOST: f64 = 0.05;
 
 impl Graph {
     pub(super) fn find_files(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
@@ -306,6 +309,24 @@ impl Graph {
         }
         for pool in &mut self.pools {
             pool.sort_by_key(|task| (self.tasks[*task].start, *task));
+        }
+    }
+
+    /// Dissolves pools that were found from the commands if a replay with them takes longer than the capture.
+    pub(super) fn dissolve_refuted_pools(&mut self, paths: &FlowPaths) {
+        let is_known = self.nodes.iter().any(|node| self.threads_of(node.flow) != ConnectionThreads::Unknown);
+        if self.pools.is_empty() || is_known {
+            return;
+        }
+        let mut replayed = self.clone();
+        replayed.find_dependencies(false);
+        let most = self.captured().0 as f64 * (1.0 + POOL_ERROR_MOST);
+        if simulate::duration_as_captured(&replayed, paths) as f64 > most {
+            self.pools.clear();
+            for lane in &mut self.lanes {
+                lane.pool = None;
+                lane.bound.clone_from(&lane.tasks);
+            }
         }
     }
 

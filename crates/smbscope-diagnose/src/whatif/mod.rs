@@ -364,7 +364,7 @@ pub fn predict(
     let graph = Graph::new(exchanges, paths).ok_or(PredictionError::NoCommands)?;
     let of_change = |change| prediction(exchanges, paths, graph.clone(), change);
     Ok(Predictions {
-        captured_ns: Nanos(graph.nodes.iter().map(|node| node.end).max().unwrap_or(0)),
+        captured_ns: graph.captured(),
         round_trip_ns: graph.nodes.iter().filter_map(|node| node.trip).max().map(Nanos),
         commands: graph.nodes.iter().filter(|node| node.key.is_some()).count() as u64,
         predictions: changes.iter().map(of_change).collect::<Result<_, _>>()?,
@@ -388,9 +388,11 @@ fn prediction(
     let mut tight = graph.clone();
     graph.find_dependencies(false);
     tight.find_dependencies(true);
+    let (captured, replayed) = (graph.captured().0, simulate::duration_as_captured(&graph, paths));
     let duration = |is_tight: bool, assumptions| {
         let graph = if is_tight { &tight } else { &graph };
-        simulate::duration(graph, paths, Conditions { scenario, cached: &cached, ahead: &ahead, assumptions })
+        let conditions = Conditions { scenario, cached: &cached, ahead: &ahead, assumptions };
+        calibrated(simulate::duration(graph, paths, conditions), captured, replayed)
     };
     let (best, others) = Assumptions::varied(&graph, scenario);
     let then = duration(false, best);
@@ -403,6 +405,13 @@ fn prediction(
             as u64,
         assumptions: scenario.assumptions(),
     })
+}
+
+/// Corrects a duration by the error of a replay in which nothing changed: time that the graph doesn't explain. A shorter
+/// duration has less of it.
+fn calibrated(duration: i64, captured: i64, replayed: i64) -> i64 {
+    let share = (duration as f64 / replayed.max(1) as f64).min(1.0);
+    duration.saturating_add(((captured - replayed) as f64 * share) as i64)
 }
 
 type EpisodeExchangeKey = (FlowId, Option<u64>, Timestamp);

@@ -148,6 +148,13 @@ pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<
     Simulation::new(graph, paths, conditions, &transfers).run()
 }
 
+/// Returns the duration if nothing changes. It differs from the captured one as far as the graph is wrong.
+pub(super) fn duration_as_captured(graph: &Graph, paths: &FlowPaths) -> i64 {
+    let (scenario, none) = (Scenario::default(), HashSet::new());
+    let (assumptions, _) = Assumptions::varied(graph, &scenario);
+    duration(graph, paths, Conditions { scenario: &scenario, cached: &none, ahead: &none, assumptions })
+}
+
 /// Bytes of the link for each segment: Ethernet, IP and TCP with timestamps.
 const HEADERS: f64 = 66.0;
 
