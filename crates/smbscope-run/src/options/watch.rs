@@ -16,9 +16,10 @@ pub struct WatchOptions {
     #[arg(value_name = "FILE", required_unless_present = "interface", conflicts_with = "interface")]
     pub file: Option<PathBuf>,
 
-    /// Capture on this interface with tcpdump or dumpcap; `any` is all of them.
+    /// Capture on this interface; `any` is all of them.
     ///
-    /// Needs the right to capture: root, or membership in the group that may run dumpcap.
+    /// Root captures with libpcap. Others need dumpcap, and membership in the group that may run it, or a tcpdump with the
+    /// right to capture.
     #[arg(short, long, value_name = "INTERFACE")]
     pub interface: Option<String>,
 
