@@ -1,7 +1,7 @@
 //! From capture files, compressed files and pipes to packets, and on to TCP stream events.
 //!
-//! `live` takes packets from an interface, [`reader`] turns inputs into packets in time order, [`decode`] strips link, IP and TCP headers, and [`tcp`]
-//! reassembles each flow and reports what the capture is missing.
+//! `live` takes packets from an interface, [`reader`] turns inputs into packets in time order, [`decode`] strips link, IP
+//! and TCP headers, and [`tcp`] reassembles each flow and reports what the capture is missing.
 
 pub mod batch;
 pub mod decode;

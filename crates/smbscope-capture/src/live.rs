@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::reader::NANOSECOND_MAGIC;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io::{self, Read};
@@ -34,12 +35,11 @@ const NOT_PERMITTED: [c_int; 2] = [-8, -11];
 const NANOSECONDS: c_int = 1;
 /// PCAP_NETMASK_UNKNOWN.
 const NO_NETMASK: u32 = u32::MAX;
-/// Magic number of pcap files with nanoseconds, and their version.
-const NANOSECOND_PCAP: u32 = 0xa1b2_3c4d;
+/// Version of pcap files.
 const VERSION: [u16; 2] = [2, 4];
 
 /// pcap_t: opaque.
-type Handle = *mut c_void;
+type PcapHandle = *mut c_void;
 
 /// pcap_pkthdr, with its timeval.
 #[repr(C)]
@@ -60,34 +60,34 @@ struct FilterProgram {
 /// pcap_stat.
 #[repr(C)]
 #[derive(Default)]
-struct PacketCounts {
+struct PcapStatistics {
     received: u32,
     dropped: u32,
     dropped_by_interface: u32,
 }
 
 type Deliver = unsafe extern "C" fn(*mut u8, *const PacketHeader, *const u8);
-type SetNumber = unsafe extern "C" fn(Handle, c_int) -> c_int;
+type SetNumber = unsafe extern "C" fn(PcapHandle, c_int) -> c_int;
 
 struct Libpcap {
-    create: unsafe extern "C" fn(*const c_char, *mut c_char) -> Handle,
+    create: unsafe extern "C" fn(*const c_char, *mut c_char) -> PcapHandle,
     set_snaplen: SetNumber,
     set_promisc: SetNumber,
     set_timeout: SetNumber,
     set_buffer_size: SetNumber,
     set_tstamp_precision: SetNumber,
-    activate: unsafe extern "C" fn(Handle) -> c_int,
-    setnonblock: unsafe extern "C" fn(Handle, c_int, *mut c_char) -> c_int,
-    datalink: unsafe extern "C" fn(Handle) -> c_int,
-    compile: unsafe extern "C" fn(Handle, *mut FilterProgram, *const c_char, c_int, u32) -> c_int,
-    setfilter: unsafe extern "C" fn(Handle, *mut FilterProgram) -> c_int,
+    activate: unsafe extern "C" fn(PcapHandle) -> c_int,
+    setnonblock: unsafe extern "C" fn(PcapHandle, c_int, *mut c_char) -> c_int,
+    datalink: unsafe extern "C" fn(PcapHandle) -> c_int,
+    compile: unsafe extern "C" fn(PcapHandle, *mut FilterProgram, *const c_char, c_int, u32) -> c_int,
+    setfilter: unsafe extern "C" fn(PcapHandle, *mut FilterProgram) -> c_int,
     freecode: unsafe extern "C" fn(*mut FilterProgram),
-    dispatch: unsafe extern "C" fn(Handle, c_int, Deliver, *mut u8) -> c_int,
-    breakloop: unsafe extern "C" fn(Handle),
-    stats: unsafe extern "C" fn(Handle, *mut PacketCounts) -> c_int,
-    geterr: unsafe extern "C" fn(Handle) -> *const c_char,
+    dispatch: unsafe extern "C" fn(PcapHandle, c_int, Deliver, *mut u8) -> c_int,
+    breakloop: unsafe extern "C" fn(PcapHandle),
+    stats: unsafe extern "C" fn(PcapHandle, *mut PcapStatistics) -> c_int,
+    geterr: unsafe extern "C" fn(PcapHandle) -> *const c_char,
     statustostr: unsafe extern "C" fn(c_int) -> *const c_char,
-    close: unsafe extern "C" fn(Handle),
+    close: unsafe extern "C" fn(PcapHandle),
     /// The functions are valid while it lives.
     _library: Library,
 }
@@ -244,7 +244,7 @@ impl ActiveHandle {
 
     /// Returns the number of packets that the kernel dropped since the start.
     fn dropped(&self) -> Option<u64> {
-        let mut counts = PacketCounts::default();
+        let mut counts = PcapStatistics::default();
         // SAFETY: the handle is active, and libpcap on Linux writes these three numbers.
         let status = unsafe { (self.libpcap.stats)(self.handle.as_ptr(), &mut counts) };
         (status == 0).then_some(counts.dropped.into())
@@ -372,7 +372,7 @@ impl LiveCapture {
 }
 
 fn file_header(link_type: u32) -> Vec<u8> {
-    let mut header = NANOSECOND_PCAP.to_le_bytes().to_vec();
+    let mut header = NANOSECOND_MAGIC.to_le_bytes().to_vec();
     header.extend(VERSION.iter().flat_map(|number| number.to_le_bytes()));
     // Time zone and accuracy are always 0.
     header.extend([0, 0, WHOLE_PACKET, link_type].iter().flat_map(|field| field.to_le_bytes()));
@@ -401,10 +401,11 @@ impl Read for LiveCapture {
             if status < 0 && status != INTERRUPTED {
                 let _ = self.status.failure.set(self.handle.why(status));
             }
-            match filled {
-                0 if status == 0 => sleep(IDLE),
-                0 => {}
-                _ => return Ok(filled),
+            if filled > 0 {
+                return Ok(filled);
+            }
+            if status == 0 {
+                sleep(IDLE);
             }
         }
     }

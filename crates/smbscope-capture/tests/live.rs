@@ -132,7 +132,7 @@ fn what_cannot_be_captured_is_an_error() {
             other => panic!("{interface:?} {filter:?}: {other:?}"),
         }
     }
-    // There are no VLANs on the loopback interface's raw packets of `any`: the second filter applies.
+    // `any` has no VLAN headers to filter by: the second filter applies.
     assert_eq!(open("any", &["vlan and tcp", "tcp"]), Ok(()));
     assert!(open("any", &["vlan and tcp"]).is_err());
 }

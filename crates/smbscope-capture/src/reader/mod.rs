@@ -21,6 +21,8 @@ mod tests;
 
 pub use capture::Backing;
 pub use format::{FOREIGN_FORMATS, FORMATS, RECOGNISED_FORMATS};
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use pcap::NANOSECOND_MAGIC;
 pub use set::CaptureSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -12,6 +12,8 @@ use super::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason,
 use crate::decode::ErfHeader;
 
 pub(super) const FILE_HEADER: usize = 24;
+/// Of files whose record headers have nanoseconds.
+pub(crate) const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
 const STANDARD: u8 = 16;
 const NOKIA: u8 = 20;
 const MODIFIED: u8 = 24;
@@ -45,7 +47,7 @@ impl Pcap {
     fn magic(bytes: &[u8]) -> Option<(ByteOrder, u16, u8)> {
         let variant = |order: ByteOrder| match order.u32(bytes, 0)? {
             0xa1b2_c3d4 => Some((order, 1_000, STANDARD)),
-            0xa1b2_3c4d => Some((order, 1, STANDARD)),
+            NANOSECOND_MAGIC => Some((order, 1, STANDARD)),
             0xa1b2_cd34 => Some((order, 1_000, MODIFIED)),
             _ => None,
         };

@@ -362,39 +362,64 @@ pub fn predict(
         return Err(PredictionError::TooManyCommands);
     }
     let graph = Graph::new(exchanges, paths).ok_or(PredictionError::NoCommands)?;
-    let of_change = |change| prediction(exchanges, paths, graph.clone(), change);
+    let job = CapturedJob::new(graph, paths);
+    let of_change = |change| prediction(exchanges, paths, &job, change);
+    let nodes = &job.graph.nodes;
     Ok(Predictions {
-        captured_ns: graph.captured(),
-        round_trip_ns: graph.nodes.iter().filter_map(|node| node.trip).max().map(Nanos),
-        commands: graph.nodes.iter().filter(|node| node.key.is_some()).count() as u64,
+        captured_ns: job.graph.captured(),
+        round_trip_ns: nodes.iter().filter_map(|node| node.trip).max().map(Nanos),
+        commands: nodes.iter().filter(|node| node.key.is_some()).count() as u64,
         predictions: changes.iter().map(of_change).collect::<Result<_, _>>()?,
     })
+}
+
+/// Commands with their dependencies.
+struct CapturedJob {
+    graph: Graph,
+    /// Graph with tight dependencies.
+    tight: Graph,
+    /// Duration of a replay in which nothing changes.
+    replayed: i64,
+}
+
+impl CapturedJob {
+    fn new(mut graph: Graph, paths: &FlowPaths) -> CapturedJob {
+        let mut tight = graph.clone();
+        graph.find_dependencies(false);
+        tight.find_dependencies(true);
+        let replayed = simulate::duration_as_captured(&graph, paths);
+        CapturedJob { graph, tight, replayed }
+    }
+
+    /// Corrects a duration by the error of the replay in which nothing changes: time that the graph doesn't explain. A
+    /// shorter duration has less of it.
+    fn calibrated(&self, duration: i64) -> i64 {
+        let share = (duration as f64 / self.replayed.max(1) as f64).min(1.0);
+        duration.saturating_add(((self.graph.captured().0 - self.replayed) as f64 * share) as i64)
+    }
 }
 
 fn prediction(
     exchanges: &[Exchange],
     paths: &FlowPaths,
-    mut graph: Graph,
+    job: &CapturedJob,
     scenario: &Scenario,
 ) -> Result<Prediction, PredictionError> {
+    let CapturedJob { graph, tight, .. } = job;
     if scenario.needs_round_trips() && graph.nodes.iter().any(|node| node.trip.is_none()) {
         return Err(PredictionError::NoRoundTrip(scenario.clone()));
     }
-    if let Some(newer) = protocol::newer_dialect(&graph, scenario) {
+    if let Some(newer) = protocol::newer_dialect(graph, scenario) {
         return Err(PredictionError::OlderDialect(scenario.clone(), newer));
     }
     let cached = if scenario.cache_opens { cached(exchanges) } else { HashSet::new() };
     let ahead = if scenario.read_ahead { read_in_sequence(exchanges) } else { HashSet::new() };
-    let mut tight = graph.clone();
-    graph.find_dependencies(false);
-    tight.find_dependencies(true);
-    let (captured, replayed) = (graph.captured().0, simulate::duration_as_captured(&graph, paths));
     let duration = |is_tight: bool, assumptions| {
-        let graph = if is_tight { &tight } else { &graph };
+        let graph = if is_tight { tight } else { graph };
         let conditions = Conditions { scenario, cached: &cached, ahead: &ahead, assumptions };
-        calibrated(simulate::duration(graph, paths, conditions), captured, replayed)
+        job.calibrated(simulate::duration(graph, paths, conditions))
     };
-    let (best, others) = Assumptions::varied(&graph, scenario);
+    let (best, others) = Assumptions::varied(graph, scenario);
     let then = duration(false, best);
     let others = others.map(|(is_tight, assumptions)| duration(is_tight, assumptions));
     let [low, high] = [others.iter().min(), others.iter().max()].map(|bound| bound.copied().unwrap_or(then));
@@ -405,13 +430,6 @@ fn prediction(
             as u64,
         assumptions: scenario.assumptions(),
     })
-}
-
-/// Corrects a duration by the error of a replay in which nothing changed: time that the graph doesn't explain. A shorter
-/// duration has less of it.
-fn calibrated(duration: i64, captured: i64, replayed: i64) -> i64 {
-    let share = (duration as f64 / replayed.max(1) as f64).min(1.0);
-    duration.saturating_add(((captured - replayed) as f64 * share) as i64)
 }
 
 type EpisodeExchangeKey = (FlowId, Option<u64>, Timestamp);

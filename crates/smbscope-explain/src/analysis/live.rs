@@ -1,11 +1,10 @@
 //! Follows a capture while it is being made: a report of every minute, of the last hour, and of everything at the end.
 //!
-//! One thread reads and decodes packets into a batch; the calling thread empties it when there is
-//! enough, at least ten times a second. Nothing in the
-//! analysis differs from a finished capture. At the end of a minute, the recorder's tables are taken and replaced by
-//! empty ones, and copies of the open connections are ended; their counts before the minute are subtracted. So a minute
-//! has its own figures, while sessions, names and outstanding requests go on. The hour is the merge of its parts, and
-//! so is the whole. Memory depends on the number of connections, not on the time that passes.
+//! One thread reads and decodes packets into a batch; the calling thread empties it when there is enough, at least ten
+//! times a second. Nothing in the analysis differs from a finished capture. At the end of a minute, the recorder's tables
+//! are taken and replaced by empty ones, and copies of the open connections are ended; their counts before the minute are
+//! subtracted. So a minute has its own figures, while sessions, names and outstanding requests go on. The hour is the
+//! merge of its parts, and so is the whole. Memory depends on the number of connections, not on the time that passes.
 
 use super::recorder::{AggregatedExchanges, AnalysisRecorder};
 use super::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, catalogue, how, names};

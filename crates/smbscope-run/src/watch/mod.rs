@@ -10,8 +10,21 @@ mod directory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub mod sandbox;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-#[path = "sandbox_elsewhere.rs"]
-pub mod sandbox;
+pub mod sandbox {
+    //! Systems without a sandbox.
+
+    use crate::options::WatchOptions;
+    use std::path::PathBuf;
+
+    /// Does nothing.
+    pub fn prepare(_options: &WatchOptions, _read_later: &[PathBuf], _saves_reports: bool) {}
+
+    /// Does nothing.
+    pub fn enter_thread() {}
+
+    /// Does nothing.
+    pub(super) fn enter(_child: Option<u32>) {}
+}
 
 pub use causes::CauseEvents;
 

@@ -463,11 +463,11 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_is_still_read() {
+    fn an_interface_is_opened_before_rights_are_given_up() {
         if !geteuid().is_root() {
             return skip::unable("only root may capture on the loopback interface");
         }
-        in_new_process("an_interface_is_still_read", |folder| {
+        in_new_process("an_interface_is_opened_before_rights_are_given_up", |folder| {
             let options = options(folder);
             prepare(&options, &[], false);
             let mut capture = WatchedCapture::open(&options, SlimOptions::default(), |_| {}).expect("it captures");
