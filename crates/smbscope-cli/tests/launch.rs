@@ -67,6 +67,20 @@ fn a_launch_ends_with_the_program_and_leaves_nothing() {
 }
 
 #[test]
+fn warm_ups_are_launches_that_are_not_measured() {
+    let folder = directory("launch-warmup");
+    let program = "echo $SMBSCOPE_LAUNCH >> launches";
+    for (warmup, started) in [("0", "1\n2\n"), ("3", "0\n0\n0\n1\n2\n")] {
+        let given = ["--warmup-launches", warmup, "--repetitions", "2", "--format", "json", "--", "sh", "-c", program];
+        let said = launch(&folder, &given);
+        assert_eq!(launches(&document(&said)).len(), 2);
+        assert_eq!(said.err.matches("warm-up: ").count(), warmup.parse::<usize>().unwrap(), "{}", said.err);
+        assert_eq!(fs::read_to_string(folder.join("launches")).unwrap(), started);
+        fs::remove_file(folder.join("launches")).unwrap();
+    }
+}
+
+#[test]
 fn launches_before_one_that_fails_are_kept() {
     let folder = directory("launch-fails");
     let program = "echo no such mailbox >&2; test $SMBSCOPE_LAUNCH -lt 3";

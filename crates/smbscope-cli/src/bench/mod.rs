@@ -307,7 +307,7 @@ impl LaunchObserver for LaunchProgressPrinter {
         }
         let took = span(Nanos::from(elapsed));
         say(&match number {
-            0 => format!("first launch: {took}, not counted"),
+            0 => format!("warm-up: {took}, not counted"),
             number => format!("launch {number} of {}: {took}", self.of),
         });
     }

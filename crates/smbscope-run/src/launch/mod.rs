@@ -38,6 +38,8 @@ use zeroize::Zeroizing;
 
 /// Port of SMB over TCP.
 const PORT: u16 = 445;
+/// Number of the launches that are not measured.
+const WARMUP: u32 = 0;
 
 /// Options of `launch`, and what they stand for on this machine.
 #[derive(Debug)]
@@ -230,12 +232,14 @@ impl Series {
         stop: &AtomicBool,
         launched: &mut Vec<Launched>,
     ) -> Result<(), LoadPointEnd> {
-        for number in 0..=self.options.launch.repetitions {
+        for _ in 0..self.options.launch.warmup_launches {
+            let launch = self.launch(WARMUP, stop)?;
+            observer.launched(WARMUP, launch.elapsed);
+        }
+        for number in 1..=self.options.launch.repetitions {
             let launch = self.launch(number, stop)?;
             observer.launched(number, launch.elapsed);
-            if number > 0 {
-                launched.push(launch);
-            }
+            launched.push(launch);
         }
         Ok(())
     }

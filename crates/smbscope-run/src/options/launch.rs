@@ -69,13 +69,18 @@ pub struct LaunchOptions {
     #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Files")]
     pub password_file: Option<PathBuf>,
 
-    /// Measure N launches, after one unmeasured warm-up.
+    /// Measure N launches, after the warm-up.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(LAUNCHES_MAX)))]
     pub repetitions: u32,
 
-    /// Drop the file caches of this machine and remount the share before each launch. Requires root.
+    /// Warm up with N launches, without measuring.
     ///
-    /// In either case one unmeasured launch goes first, for work that the program does only once.
+    /// The first one makes what the program makes only once, such as its profile. The second one finds that new, and not
+    /// yet in all caches.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=i64::from(LAUNCHES_MAX)))]
+    pub warmup_launches: u32,
+
+    /// Drop the file caches of this machine and remount the share before each launch. Requires root.
     #[arg(long)]
     pub cold: bool,
 
