@@ -124,7 +124,7 @@ fn time_from_0(part: &str, time: &str) -> Result<Nanos, String> {
 
 impl Scenario {
     /// Returns the assumptions of the prediction, one sentence each.
-    pub fn assumptions(&self) -> Vec<&'static str> {
+    fn assumptions(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             (true, "Each command waits for its predecessors on its connection or in its thread, as in the capture."),
             (
@@ -156,7 +156,7 @@ impl Scenario {
             ),
             (self.read_ahead, "From the third sequential read on, the client has asked for the data in time."),
         ];
-        all.into_iter().filter_map(|(holds, sentence)| holds.then_some(sentence)).collect()
+        all.into_iter().filter_map(|(holds, sentence)| holds.then_some(sentence))
     }
 
     fn needs_round_trips(&self) -> bool {
@@ -210,7 +210,7 @@ pub struct Prediction {
     /// Commands that would be saved.
     pub saved_commands: u64,
     /// Assumptions of the prediction, one sentence each.
-    pub assumptions: Vec<&'static str>,
+    pub assumptions: Vec<String>,
 }
 
 /// Best estimate of a duration, with its bounds.
@@ -373,6 +373,9 @@ pub fn predict(
     })
 }
 
+/// Share of the captured duration that is not worth telling.
+const UNEXPLAINED_SMALL: f64 = 0.05;
+
 /// Commands with their dependencies.
 struct CapturedJob {
     graph: Graph,
@@ -396,6 +399,19 @@ impl CapturedJob {
     fn calibrated(&self, duration: i64) -> i64 {
         let share = (duration as f64 / self.replayed.max(1) as f64).min(1.0);
         duration.saturating_add(((self.graph.captured().0 - self.replayed) as f64 * share) as i64)
+    }
+
+    /// Returns a sentence about that error if it matters.
+    fn unexplained(&self) -> Option<String> {
+        let Nanos(captured) = self.graph.captured();
+        let is_small = (captured - self.replayed).abs() as f64 <= captured as f64 * UNEXPLAINED_SMALL;
+        let [replayed, captured] = [self.replayed, captured].map(|time| prose::span(Nanos(time)));
+        (!is_small).then(|| {
+            format!(
+                "Without any change, the commands would take {replayed} like this; they took {captured}. The difference \
+                 is added."
+            )
+        })
     }
 }
 
@@ -428,7 +444,7 @@ fn prediction(
         duration_ns: PredictedDuration { low: Nanos(low.min(then)), best: Nanos(then), high: Nanos(high.max(then)) },
         saved_commands: graph.nodes.iter().filter(|node| node.key.is_some_and(|key| cached.contains(&key))).count()
             as u64,
-        assumptions: scenario.assumptions(),
+        assumptions: scenario.assumptions().map(str::to_owned).chain(job.unexplained()).collect(),
     })
 }
 
