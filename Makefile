@@ -35,6 +35,8 @@ FUZZ_TARGETS ?=
 # For `make bench`: size of each capture, and further options of scripts/bench.py.
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
+# For `make bench-watch`: options of scripts/capture_rates.py, such as --rates 400000,500000 --mixes bulk.
+RATES_OPTIONS ?=
 # A commit whose binary is built and takes turns with the present one; `release` for the last release, if there is one.
 BENCH_AGAINST ?= release
 # For `make demo`: about half a minute of load.
@@ -50,7 +52,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-page setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-page test-web windows test-windows bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-page setup-all build install uninstall packages docs references keywords demo check test lint fmt lint-rust lint-python lint-web lint-words licences advisories test-rust test-undisturbed test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web page test-page test-web windows test-windows bench bench-functions bench-watch load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -294,6 +296,11 @@ bench: setup-all build ## speed and memory next to tshark and the binary of BENC
 	$(CARGO) build --release --locked -p smbscope-testkit --examples
 	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples --scratch $(TARGET)/bench \
 	    --bytes $(BENCH_BYTES) --against $(BENCH_AGAINST) $(BENCH_OPTIONS) -o docs/performance.md
+
+bench-watch: setup-python build ## how many packets a second `watch` and tcpdump capture without a loss, as root; RATES_OPTIONS
+	$(CARGO) build --release --locked -p smbscope-testkit --example generate
+	$(PYTHON) scripts/capture_rates.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples \
+	    --scratch $(TARGET)/bench $(RATES_OPTIONS)
 
 bench-functions: setup-build ## criterion benches of the functions that every packet, message and exchange passes
 	$(CARGO) bench --locked -p smbscope-wire -p smbscope-capture -p smbscope-analyze -p smbscope-stats \
