@@ -139,18 +139,32 @@ pub enum LiveError {
     Refused(String),
 }
 
+/// Packets that were lost on the way to a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PacketDrops {
+    /// Dropped by the kernel, because the capture's buffer was full.
+    pub kernel: u64,
+    /// Dropped by the network interface, because the machine was too slow. They may be of any traffic, and were lost for
+    /// the machine, too.
+    pub interface: u64,
+}
+
 /// State of a live capture, for other threads.
 #[derive(Debug, Default)]
 pub struct LiveStatus {
     dropped: AtomicU64,
+    dropped_by_interface: AtomicU64,
     failure: OnceLock<String>,
     stop: AtomicBool,
 }
 
 impl LiveStatus {
-    /// Returns the number of packets that the kernel dropped since the start, as of the last second.
-    pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+    /// Returns the packets that were dropped since the start, as of the last second.
+    pub fn dropped(&self) -> PacketDrops {
+        PacketDrops {
+            kernel: self.dropped.load(Ordering::Relaxed),
+            interface: self.dropped_by_interface.load(Ordering::Relaxed),
+        }
     }
 
     /// Returns why the capture ended by itself, if it did.
@@ -242,12 +256,11 @@ impl ActiveHandle {
         unsafe { (self.libpcap.dispatch)(self.handle.as_ptr(), -1, deliver, delivery.cast()) }
     }
 
-    /// Returns the number of packets that the kernel dropped since the start.
-    fn dropped(&self) -> Option<u64> {
+    fn counts(&self) -> Option<PcapStatistics> {
         let mut counts = PcapStatistics::default();
         // SAFETY: the handle is active, and libpcap on Linux writes these three numbers.
         let status = unsafe { (self.libpcap.stats)(self.handle.as_ptr(), &mut counts) };
-        (status == 0).then_some(counts.dropped.into())
+        (status == 0).then_some(counts)
     }
 
     /// Returns the reason of an error in libpcap's words.
@@ -331,6 +344,8 @@ pub struct LiveCapture {
     next: Vec<u8>,
     taken: usize,
     status: Arc<LiveStatus>,
+    /// The latest counts, and when they were taken.
+    counts: PcapStatistics,
     counted: Instant,
 }
 
@@ -354,7 +369,8 @@ impl LiveCapture {
         }
         filtered?;
         let next = file_header(handle.link_type());
-        Ok(LiveCapture { handle, next, taken: 0, status: Arc::default(), counted: Instant::now() })
+        let counts = PcapStatistics::default();
+        Ok(LiveCapture { handle, next, taken: 0, status: Arc::default(), counts, counted: Instant::now() })
     }
 
     pub fn status(&self) -> Arc<LiveStatus> {
@@ -362,13 +378,18 @@ impl LiveCapture {
     }
 
     fn count_losses(&mut self) {
-        if self.counted.elapsed() >= COUNT_INTERVAL {
-            self.counted = Instant::now();
-            if let Some(dropped) = self.handle.dropped() {
-                self.status.dropped.store(dropped, Ordering::Relaxed);
-            }
-        }
+        self.counted = Instant::now();
+        let Some(counts) = self.handle.counts() else { return };
+        add_growth(&self.status.dropped, self.counts.dropped, counts.dropped);
+        add_growth(&self.status.dropped_by_interface, self.counts.dropped_by_interface, counts.dropped_by_interface);
+        self.counts = counts;
     }
+}
+
+/// Adds the growth of a count of 32 bits. The interface's shrinks when the interface is removed.
+fn add_growth(sum: &AtomicU64, before: u32, now: u32) {
+    let grown = i32::try_from(now.wrapping_sub(before)).unwrap_or(0);
+    sum.fetch_add(grown.unsigned_abs().into(), Ordering::Relaxed);
 }
 
 fn file_header(link_type: u32) -> Vec<u8> {
@@ -389,8 +410,11 @@ impl Read for LiveCapture {
                 self.taken += length;
                 return Ok(length);
             }
-            self.count_losses();
-            if self.status.stop.load(Ordering::Relaxed) || self.status.failure().is_some() {
+            let is_over = self.status.stop.load(Ordering::Relaxed) || self.status.failure().is_some();
+            if is_over || self.counted.elapsed() >= COUNT_INTERVAL {
+                self.count_losses();
+            }
+            if is_over {
                 return Ok(0);
             }
             self.next.clear();
@@ -407,6 +431,20 @@ impl Read for LiveCapture {
             if status == 0 {
                 sleep(IDLE);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_32_bits_may_wrap_or_start_again() {
+        let sum = AtomicU64::new(0);
+        for (before, now, total) in [(0, 5, 5), (u32::MAX - 1, 3, 10), (3, 3, 10), (700, 0, 10)] {
+            add_growth(&sum, before, now);
+            assert_eq!(sum.load(Ordering::Relaxed), total, "{before} to {now}");
         }
     }
 }

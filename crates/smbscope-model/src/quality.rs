@@ -79,6 +79,10 @@ counters! {
     truncated_captures,
     /// Unreadable records or blocks of a capture file that were skipped.
     unreadable_records,
+    /// Packets that the kernel dropped because the capture was too slow, by its own count. Zero for files.
+    packets_dropped_by_kernel,
+    /// Packets, of any traffic, that the network interface dropped during the capture, by its own count. Zero for files.
+    packets_dropped_by_interface,
 
     /// TCP packets of flows that carry SMB. This counter and the following ones, up to the framing losses, cover only
     /// these flows.

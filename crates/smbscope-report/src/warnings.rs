@@ -62,6 +62,8 @@ enum Of {
 const COUNTERS: &[(&str, Of, &str)] = &[
     ("truncated_captures", Of::Nothing, "capture[s] cut off in the middle of a record"),
     ("unreadable_records", Of::Packets, "record[s] of the capture file unreadable, skipped"),
+    ("packets_dropped_by_kernel", Of::Packets, "packet[s] dropped by the kernel, the capture was too slow"),
+    ("packets_dropped_by_interface", Of::Packets, "packet[s] of any traffic dropped by the network interface"),
     ("packets_reordered_by_time", Of::Packets, "packet[s] out of time order in the file, put in order"),
     ("packets_out_of_time_order", Of::Packets, "packet[s] older than those before"),
     ("snapped_packets", Of::Packets, "packet[s] cut short by the snap length"),

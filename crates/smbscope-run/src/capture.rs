@@ -6,6 +6,7 @@ use crate::options::CapturePoints;
 use crate::{BenchError, keys, one_line};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
+use smbscope_capture::live::PacketDrops;
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_crypto::key_ring::{self, KeyRing};
 use smbscope_lab::{LinkEmulation, ServerRecord, Workplace, command_for};
@@ -369,7 +370,7 @@ impl RunningCapture {
         if !self.file.is_file() {
             return Err(format!("the capture {} was not written: {}", self.file.display(), reason("", &said)));
         }
-        let dropped = dropped(&said);
+        let dropped = drops(&said).map(|drops| drops.kernel);
         let _ = std::fs::remove_file(&self.log);
         Ok(FinishedCapture { file: self.file.clone(), dropped })
     }
@@ -432,24 +433,31 @@ pub(crate) fn reason(name: &str, said: &str) -> String {
     text.strip_prefix(&own).unwrap_or(text).trim_end_matches('.').to_owned()
 }
 
-/// Parses `7 packets dropped by kernel` (tcpdump) or `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
-fn dropped(said: &str) -> Option<u64> {
-    said.lines().find_map(dropped_in_line)
+/// Extracts the last count of lost packets from the output of tcpdump (`7 packets dropped by kernel`, on lines of their own
+/// at its end, and in one line after SIGUSR1) or dumpcap (`Packets received/dropped on interface 'lo': 5/7 …`).
+pub(crate) fn drops(said: &str) -> Option<PacketDrops> {
+    let last = |count: fn(&str) -> Option<u64>| said.lines().rev().find_map(count);
+    Some(PacketDrops {
+        kernel: last(dropped_by_kernel)?,
+        // tcpdump names the interface only if it dropped packets.
+        interface: last(dropped_by_interface).unwrap_or(0),
+    })
 }
 
-/// The last of several counts.
-pub(crate) fn last_dropped(said: &str) -> Option<u64> {
-    said.lines().rev().find_map(dropped_in_line)
-}
-
-/// Also parses the answer to SIGUSR1: `tcpdump: 12 packets captured, 14 packets received by filter, 2 packets dropped by
-/// kernel`.
-fn dropped_in_line(line: &str) -> Option<u64> {
-    if let Some((counts, _)) = line.split_once(" packets dropped by kernel") {
-        return counts.rsplit(' ').next()?.parse().ok();
+fn dropped_by_kernel(line: &str) -> Option<u64> {
+    if let Some((counts, _)) = line.split_once(" dropped by kernel") {
+        return counts.rsplit(' ').nth(1)?.parse().ok();
     }
     let (_, counts) = line.strip_prefix("Packets received/dropped on interface ")?.rsplit_once("': ")?;
     counts.split('/').nth(1)?.split_whitespace().next()?.parse().ok()
+}
+
+fn dropped_by_interface(line: &str) -> Option<u64> {
+    if let Some((counts, _)) = line.split_once(" dropped by interface") {
+        return counts.rsplit(' ').nth(1)?.parse().ok();
+    }
+    let (_, counts) = line.split_once("ps_ifdrop:")?;
+    counts.split(')').next()?.parse().ok()
 }
 
 #[derive(Debug, Clone, Default)]
@@ -524,13 +532,24 @@ mod tests {
     #[test]
     fn losses_of_both_programs_are_read() {
         // Output of tcpdump 4.99 and dumpcap 4.0.
-        assert_eq!(
-            dropped("6 packets captured\n12 packets received by filter\n7 packets dropped by kernel\n"),
-            Some(7)
-        );
-        let dumpcap = "Packets captured: 6\nPackets received/dropped on interface 'lo': 6/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (66.7%)\n";
-        assert_eq!(dropped(dumpcap), Some(3));
-        assert_eq!(dropped("nothing of the kind"), None);
+        let dumpcap = "Packets captured: 6\nPackets received/dropped on interface 'lo': 6/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:9) (66.7%)\n";
+        let read = [
+            ("6 packets captured\n12 packets received by filter\n7 packets dropped by kernel\n", 7, 0),
+            ("1 packet captured\n1 packet dropped by kernel\n1 packet dropped by interface\n", 1, 1),
+            ("tcpdump: 8 packets captured, 9 packets received by filter, 2 packets dropped by kernel\n", 2, 0),
+            (
+                "tcpdump: 8 packets captured, 9 packets received by filter, 2 packets dropped by kernel, 3 packets \
+                 dropped by interface\ntcpdump: 8 packets captured, 9 packets received by filter, 4 packets dropped by \
+                 kernel, 5 packets dropped by interface\n",
+                4,
+                5,
+            ),
+            (dumpcap, 3, 9),
+        ];
+        for (said, kernel, interface) in read {
+            assert_eq!(drops(said), Some(PacketDrops { kernel, interface }), "{said}");
+        }
+        assert_eq!(drops("nothing of the kind"), None);
     }
 
     #[test]

@@ -19,6 +19,8 @@ export const COUNTERS = {
   packets_out_of_time_order: "Packets older than data already analysed, because of a clock step or a pipe that is out of order beyond the sorting window.",
   truncated_captures: "Capture files or streams that end in the middle of a record.",
   unreadable_records: "Unreadable records or blocks of a capture file that were skipped.",
+  packets_dropped_by_kernel: "Packets that the kernel dropped because the capture was too slow, by its own count. Zero for files.",
+  packets_dropped_by_interface: "Packets, of any traffic, that the network interface dropped during the capture, by its own count. Zero for files.",
   smb_flow_packets: "TCP packets of flows that carry SMB. This counter and the following ones, up to the framing losses, cover only these flows.",
   pure_acks: "Segments that only acknowledge, without data, SYN, FIN or RST.",
   unacknowledged_segments: "Data segments whose acknowledgment is not in the capture.",

@@ -287,6 +287,14 @@ export interface Quality {
    */
   unreadable_records: number;
   /**
+   * Packets that the kernel dropped because the capture was too slow, by its own count. Zero for files.
+   */
+  packets_dropped_by_kernel: number;
+  /**
+   * Packets, of any traffic, that the network interface dropped during the capture, by its own count. Zero for files.
+   */
+  packets_dropped_by_interface: number;
+  /**
    * TCP packets of flows that carry SMB. This counter and the following ones, up to the framing losses, cover only these flows.
    */
   smb_flow_packets: number;

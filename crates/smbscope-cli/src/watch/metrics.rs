@@ -1,10 +1,11 @@
 //! Metrics of `watch` for Prometheus.
 
+use smbscope_capture::live::PacketDrops;
 use smbscope_load::engine::ExchangeObserver;
 use smbscope_model::{Exchange, FlowDirection};
 use smbscope_report::Report;
 use smbscope_run::analysis::live::LiveSecond;
-use smbscope_run::exposition::{MetricsRecorder, MetricsRegistry, PacketDrops};
+use smbscope_run::exposition::{MetricsRecorder, MetricsRegistry};
 use smbscope_stats::TimeSplit;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,13 +19,13 @@ pub(super) struct WatchMetrics {
     /// Sums of all minutes.
     retransmitted: BTreeMap<SocketAddr, [u64; 2]>,
     time: TimeSplit,
-    dropped: u64,
+    missing: u64,
 }
 
 impl WatchMetrics {
     pub(super) fn new(registry: MetricsRegistry) -> WatchMetrics {
         let recorder = registry.recorder();
-        WatchMetrics { registry, recorder, retransmitted: BTreeMap::new(), time: TimeSplit::default(), dropped: 0 }
+        WatchMetrics { registry, recorder, retransmitted: BTreeMap::new(), time: TimeSplit::default(), missing: 0 }
     }
 
     pub(super) fn exchange(&mut self, exchange: &Exchange) {
@@ -39,8 +40,8 @@ impl WatchMetrics {
         });
     }
 
-    /// Adds a minute. `kernel` are the packets that the kernel dropped since the start.
-    pub(super) fn minute(&mut self, report: &Report, kernel: Option<u64>) {
+    /// Adds a minute. `dropped` are the packets that did not reach the capture since the start.
+    pub(super) fn minute(&mut self, report: &Report, dropped: Option<PacketDrops>) {
         self.registry.add_answer(&report.explanation.answer);
         for connection in &report.connections {
             let server = connection.endpoints.server;
@@ -51,7 +52,7 @@ impl WatchMetrics {
             }
         }
         self.time.add(&report.aggregate.splits.whole);
-        self.dropped += report.quality.dropped_packets;
+        self.missing += report.quality.dropped_packets;
         let directions = [FlowDirection::Forward, FlowDirection::Backward];
         self.registry.update(|figures| {
             figures.connections = Some(report.connections.len() as u64);
@@ -60,7 +61,8 @@ impl WatchMetrics {
                 .flat_map(|(server, sums)| directions.into_iter().zip(sums).map(|(way, sum)| (*server, way, *sum)))
                 .collect();
             figures.time = Some(self.time);
-            figures.dropped = Some(PacketDrops { kernel: kernel.unwrap_or(0), interface: 0, capture: self.dropped });
+            figures.dropped = dropped;
+            figures.missing = Some(self.missing);
         });
     }
 }

@@ -2,6 +2,7 @@
 
 use super::server;
 use serde::Serialize;
+use smbscope_capture::live::PacketDrops;
 use smbscope_model::prose::{clean, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::{Answer, Report, counted, or_dash, rate};
@@ -29,6 +30,8 @@ pub(super) struct Minute {
     missing_packets: u64,
     /// Packets that the kernel dropped since the start. Null if the capture program doesn't tell.
     kernel_dropped_packets: Option<u64>,
+    /// Packets of any traffic that the network interface dropped since the start. Null if that is unknown.
+    interface_dropped_packets: Option<u64>,
     /// Times marked on the display with the key `k`.
     pub(super) marks: Vec<Timestamp>,
     #[serde(flatten)]
@@ -51,7 +54,7 @@ struct MinuteGroup {
 }
 
 impl Minute {
-    pub(super) fn new(live: &LiveMinute, second: &LiveSecond, kernel_dropped_packets: Option<u64>) -> Minute {
+    pub(super) fn new(live: &LiveMinute, second: &LiveSecond, dropped: Option<PacketDrops>) -> Minute {
         let report = live.minute.as_ref().ok();
         let answer = |report: &Result<Report, AnalysisError>| {
             let report = report.as_ref().ok().filter(|report| report.aggregate.count > 0)?;
@@ -77,7 +80,8 @@ impl Minute {
             groups: groups.collect(),
             retransmitted_segments: quality.map_or(0, |quality| quality.retransmitted_segments),
             missing_packets: quality.map_or(0, |quality| quality.dropped_packets),
-            kernel_dropped_packets,
+            kernel_dropped_packets: dropped.map(|dropped| dropped.kernel),
+            interface_dropped_packets: dropped.map(|dropped| dropped.interface),
             marks: Vec::new(),
             server: ServerMinute::default(),
             headline: headline(&live.minute),
@@ -114,8 +118,11 @@ impl Minute {
         for (count, one, many) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             line += &format!(", {}", counted(count, one, many));
         }
-        if let Some(dropped) = self.kernel_dropped_packets.filter(|dropped| *dropped > 0) {
-            line += &format!(", {} dropped by the kernel since the start", counted(dropped, "packet", "packets"));
+        let dropped = [(self.kernel_dropped_packets, "kernel"), (self.interface_dropped_packets, "network interface")];
+        for (packets, place) in dropped {
+            if let Some(packets) = packets.filter(|packets| *packets > 0) {
+                line += &format!(", {} dropped by the {place} since the start", counted(packets, "packet", "packets"));
+            }
         }
         if let Some(words) = self.server_words() {
             line += &format!(", {words}");

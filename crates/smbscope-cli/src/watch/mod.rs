@@ -19,6 +19,7 @@ use minute::Minute;
 use screen::{View, WatchScreen};
 use service::Service;
 use smbscope_analyze::slim::{Anonymize, SlimOptions};
+use smbscope_capture::live::PacketDrops;
 use smbscope_model::prose::time_of_day;
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_report::{Report, html};
@@ -65,7 +66,8 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     }
     let analysis = analysis_options(options);
     let metrics = endpoint.is_some().then(|| WatchMetrics::new(registry));
-    let mut display = Display::open(options, capture.losses(), metrics, notices, Arc::clone(&stop));
+    let losses = capture.losses();
+    let mut display = Display::open(options, losses.clone(), metrics, notices, Arc::clone(&stop));
     display.causes = capture.causes.take();
     let QueryOptions { prometheus, also } = &options.queries;
     display.server = WatchedServer::begin(options.counters(samba), prometheus.as_ref(), also)?;
@@ -75,10 +77,13 @@ pub(crate) fn run(options: &WatchOptions) -> anyhow::Result<()> {
     if let Some(Err(error)) = capture.finish(causes) {
         terminal::say(&format!("warning: the ring ended: {error}"));
     }
-    let report = match (report, &ended) {
+    let mut report = match (report, &ended) {
         (Err(_), Some(why)) if !stop.load(Ordering::Relaxed) => bail!("{why}"),
         (report, _) => report.map_err(analyze::error)?,
     };
+    let PacketDrops { kernel, interface } = losses.and_then(|losses| losses.known()).unwrap_or_default();
+    report.quality.packets_dropped_by_kernel = kernel;
+    report.quality.packets_dropped_by_interface = interface;
     // Without --by, a report has no groups to list.
     let text_options = analyze::text_options(&options.terminal, 0, false, &output);
     let result = analyze::write_report(&report, options.report_format(), &text_options, &mut output);
@@ -168,7 +173,7 @@ struct WatchState {
     report: Option<Report>,
     hour_headline: String,
     hour_from: Timestamp,
-    dropped: Option<u64>,
+    dropped: Option<PacketDrops>,
     /// Times marked in the current minute.
     marks: Vec<Timestamp>,
     /// Message about the last action.

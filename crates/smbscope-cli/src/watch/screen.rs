@@ -9,6 +9,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Table, TableState, Wrap};
+use smbscope_capture::live::PacketDrops;
 use smbscope_model::prose::{clean, time_of_day};
 use smbscope_model::units::short_bytes;
 use smbscope_report::{Report, counted, or_dash, rate};
@@ -136,9 +137,12 @@ fn heading(state: &WatchState, look: Look) -> Line<'static> {
         let waited = smbscope_report::span(second.looked - oldest.since);
         spans.push(Span::styled(format!("  the oldest for {waited}"), look.alarm()));
     }
-    if let Some(dropped) = state.dropped.filter(|dropped| *dropped > 0) {
-        let packets = counted(dropped, "packet", "packets");
-        spans.push(Span::styled(format!("  {packets} dropped by the kernel"), look.alarm()));
+    let PacketDrops { kernel, interface } = state.dropped.unwrap_or_default();
+    for (packets, place) in [(kernel, "kernel"), (interface, "interface")] {
+        if packets > 0 {
+            let packets = counted(packets, "packet", "packets");
+            spans.push(Span::styled(format!("  {packets} dropped by the {place}"), look.alarm()));
+        }
     }
     if state.frozen {
         spans.push(Span::styled("  frozen", look.warning()));

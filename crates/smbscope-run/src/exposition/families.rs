@@ -209,9 +209,12 @@ static FAMILIES: [Family; 16] = [
         labels: &["where"],
         help: "Packets lost on the way to the analysis: dropped by the kernel or the interface, or missing in the capture.",
         samples: |figures| {
-            let Some(dropped) = figures.observed.dropped else { return Vec::new() };
-            let places = [("kernel", dropped.kernel), ("interface", dropped.interface), ("capture", dropped.capture)];
-            counts(places)
+            let observed = &figures.observed;
+            let dropped = observed
+                .dropped
+                .into_iter()
+                .flat_map(|dropped| [("kernel", dropped.kernel), ("interface", dropped.interface)]);
+            counts(dropped.chain(observed.missing.map(|missing| ("capture", missing))))
         },
     },
     Family {

@@ -1,5 +1,6 @@
 //! Counts of commands by server, share and group with bounded labels, and the figures that are not counted per command.
 
+use smbscope_capture::live::PacketDrops;
 use smbscope_diagnose::{Answer, Catalogue};
 use smbscope_load::engine::ExchangeObserver;
 use smbscope_model::{
@@ -112,20 +113,11 @@ pub struct ObservedFigures {
     pub retransmitted: Vec<(SocketAddr, FlowDirection, u64)>,
     /// Time of all connections since the start.
     pub time: Option<TimeSplit>,
-    /// Packets lost on the way to the analysis since the start.
+    /// Packets lost on the way to the capture since the start.
     pub dropped: Option<PacketDrops>,
+    /// Packets acknowledged by the receiver, but not captured, since the start.
+    pub missing: Option<u64>,
     pub last_packet: Option<Timestamp>,
-}
-
-/// Dropped packets by the place that dropped them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PacketDrops {
-    /// Dropped because the capture's buffer was full.
-    pub kernel: u64,
-    /// Dropped by the network interface.
-    pub interface: u64,
-    /// Acknowledged by the receiver, but not captured.
-    pub capture: u64,
 }
 
 /// Counts commands on one thread. Adds them to the registry every 1,024 commands, on

@@ -14,7 +14,7 @@ mod tests;
 pub use access::directories_of;
 pub use families::{MetricFamily, families};
 pub use figures::{
-    MetricsRecorder, MetricsRegistry, ObservedFigures, PacketDrops, RESPONSE_TIME_BOUNDS_NS, SERVERS_LABELLED_MAX,
+    MetricsRecorder, MetricsRegistry, ObservedFigures, RESPONSE_TIME_BOUNDS_NS, SERVERS_LABELLED_MAX,
     SHARES_LABELLED_MAX, STATUSES_LABELLED_MAX,
 };
 pub use http::MetricsEndpoint;

@@ -4,6 +4,7 @@ use super::*;
 use crate::options::MetricsOptions;
 use prometheus_client::encoding::{prometheus_protobuf, prometheus_text};
 use prometheus_client::registry::Registry;
+use smbscope_capture::live::PacketDrops;
 use smbscope_diagnose::{Answer, Catalogue, Cause, LostTime};
 use smbscope_load::engine::ExchangeObserver;
 use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Timestamp};
@@ -61,7 +62,8 @@ fn full() -> MetricsRegistry {
         figures.connections = Some(7);
         figures.retransmitted = vec![(server(1), FlowDirection::Forward, 5), (server(1), FlowDirection::Backward, 2)];
         figures.time = Some(TimeSplit { server_ns: Nanos(1_500 * MS), ..TimeSplit::default() });
-        figures.dropped = Some(PacketDrops { kernel: 11, interface: 0, capture: 1 });
+        figures.dropped = Some(PacketDrops { kernel: 11, interface: 3 });
+        figures.missing = Some(1);
         figures.last_packet = Some(Timestamp(1_764_201_600_250 * MS));
     });
     let (id, _) = Catalogue::default().entries().map(|(id, cause)| (id.to_owned(), cause.title)).next().unwrap();

@@ -36,7 +36,7 @@ use crate::{BenchError, one_line};
 use causes::SavedFrom;
 use directory::CaptureDirectory;
 use smbscope_analyze::slim::SlimOptions;
-use smbscope_capture::live::{LiveCapture, LiveError, LiveStatus};
+use smbscope_capture::live::{LiveCapture, LiveError, LiveStatus, PacketDrops};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_lab::command_for;
 use smbscope_model::Timestamp;
@@ -119,7 +119,7 @@ impl WatchedCapture {
         kept
     }
 
-    /// Counts the packets lost by the kernel, for another thread.
+    /// Counts the packets that don't reach the capture, for another thread.
     pub fn losses(&self) -> Option<CaptureLosses> {
         self.interface.as_ref().map(InterfaceCapture::losses)
     }
@@ -427,7 +427,7 @@ fn listen(stderr: ChildStderr, said: &Mutex<String>) {
     }
 }
 
-/// The kernel's count of packets that it had to drop, because they were not taken in time.
+/// Counts of packets that were lost on the way to the capture.
 #[derive(Clone)]
 pub enum CaptureLosses {
     Kernel(Arc<LiveStatus>),
@@ -440,19 +440,21 @@ pub enum CaptureLosses {
 }
 
 impl CaptureLosses {
-    /// Returns the last known number since the start, and asks for a newer one. `None` if the program doesn't tell
-    /// before its end.
-    pub fn dropped(&self) -> Option<u64> {
+    /// Returns the last known numbers since the start. `None` if the program doesn't tell before its end.
+    pub fn known(&self) -> Option<PacketDrops> {
         match self {
             CaptureLosses::Kernel(status) => Some(status.dropped()),
-            CaptureLosses::Program { counts, said } => {
-                let dropped = capture::last_dropped(&said.lock().unwrap_or_else(PoisonError::into_inner));
-                if let Some(process) = *counts {
-                    groups::ask_for_counts(process);
-                }
-                dropped
-            }
+            CaptureLosses::Program { said, .. } => capture::drops(&said.lock().unwrap_or_else(PoisonError::into_inner)),
         }
+    }
+
+    /// Returns the last known numbers, and asks for newer ones. The capture must not be finished.
+    pub fn dropped(&self) -> Option<PacketDrops> {
+        let known = self.known();
+        if let CaptureLosses::Program { counts: Some(process), .. } = self {
+            groups::ask_for_counts(*process);
+        }
+        known
     }
 }
 

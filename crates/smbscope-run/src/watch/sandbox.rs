@@ -48,7 +48,7 @@ const NAME_LOOKUP_READS: [&str; 10] = [
     "/lib",
     "/lib64",
 ];
-/// Read for the speed of this machine's links, besides /proc.
+/// Read for the speed of this machine's links and the packets that they dropped, besides /proc.
 const MACHINE_READS: [&str; 2] = ["/sys/class/net", "/sys/devices"];
 /// The display opens the terminal by its name if standard input is something else.
 const SYSTEM_WRITES: [&str; 2] = ["/dev/null", "/dev/tty"];
@@ -86,7 +86,7 @@ pub fn prepare(options: &WatchOptions, read_later: &[PathBuf], saves_reports: bo
     if may_connect {
         reads.extend(NAME_LOOKUP_READS.map(PathBuf::from));
     }
-    if options.machine_metrics {
+    if options.machine_metrics || options.interface.is_some() {
         reads.extend(MACHINE_READS.map(PathBuf::from));
     }
     let ruleset = ruleset(&reads, &writes).inspect_err(|error| tracing::info!(%error, "no Landlock rules")).ok();
@@ -305,6 +305,7 @@ mod tests {
     use landlock::{CompatLevel, Compatible};
     use rustix::process::{geteuid, getppid, test_kill_process};
     use smbscope_analyze::slim::SlimOptions;
+    use smbscope_capture::live::PacketDrops;
     use smbscope_testkit::skip;
     use std::io::ErrorKind::PermissionDenied;
     use std::net::TcpListener;
@@ -475,7 +476,7 @@ mod tests {
             let losses = capture.losses().expect("it counts");
             // Denied, so that only packets can be captured that others send.
             assert!(TcpListener::bind("127.0.0.1:0").is_err());
-            assert_eq!((losses.dropped(), capture.ended_because()), (Some(0), None));
+            assert_eq!((losses.dropped(), capture.ended_because()), (Some(PacketDrops::default()), None));
             let begun = Instant::now();
             capture.finish(None).expect("a ring").expect("it is kept");
             assert!(begun.elapsed() < Duration::from_secs(5));
