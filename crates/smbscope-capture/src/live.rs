@@ -149,6 +149,13 @@ pub struct PacketDrops {
     pub interface: u64,
 }
 
+impl PacketDrops {
+    /// Returns the place that dropped packets, and their number.
+    pub fn by_place(self) -> [(&'static str, u64); 2] {
+        [("kernel", self.kernel), ("interface", self.interface)]
+    }
+}
+
 /// State of a live capture, for other threads.
 #[derive(Debug, Default)]
 pub struct LiveStatus {

@@ -170,9 +170,9 @@ fn add_assumptions<'a>(sentences: impl IntoIterator<Item = &'a str>, page: &mut 
 /// Returns the assumptions of all predictions, each once.
 fn assumptions(predictions: &[Prediction]) -> Vec<&str> {
     let mut all = Vec::new();
-    for sentence in predictions.iter().flat_map(|prediction| &prediction.assumptions) {
-        if !all.contains(&sentence.as_str()) {
-            all.push(sentence.as_str());
+    for sentence in predictions.iter().flat_map(|prediction| &prediction.assumptions).map(String::as_str) {
+        if !all.contains(&sentence) {
+            all.push(sentence);
         }
     }
     all

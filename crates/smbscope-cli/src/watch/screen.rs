@@ -9,7 +9,6 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Table, TableState, Wrap};
-use smbscope_capture::live::PacketDrops;
 use smbscope_model::prose::{clean, time_of_day};
 use smbscope_model::units::short_bytes;
 use smbscope_report::{Report, counted, or_dash, rate};
@@ -137,8 +136,7 @@ fn heading(state: &WatchState, look: Look) -> Line<'static> {
         let waited = smbscope_report::span(second.looked - oldest.since);
         spans.push(Span::styled(format!("  the oldest for {waited}"), look.alarm()));
     }
-    let PacketDrops { kernel, interface } = state.dropped.unwrap_or_default();
-    for (packets, place) in [(kernel, "kernel"), (interface, "interface")] {
+    for (place, packets) in state.dropped.unwrap_or_default().by_place() {
         if packets > 0 {
             let packets = counted(packets, "packet", "packets");
             spans.push(Span::styled(format!("  {packets} dropped by the {place}"), look.alarm()));

@@ -39,6 +39,7 @@ impl BenchObserver for () {}
 
 /// Observes a series of launches.
 pub trait LaunchObserver {
+    /// `number` is 0 for a launch that is not measured.
     fn launched(&mut self, number: u32, elapsed: Duration);
 
     /// Called with a limitation of the result, as a sentence without the full stop.

@@ -12,6 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::metrics::histogram::DEFAULT_NATIVE_HISTOGRAM_ZERO_THRESHOLD;
 use prometheus_client::registry::Unit;
+use smbscope_capture::live::PacketDrops;
 use smbscope_model::{CommandGroup, FlowDirection, Nanos};
 use smbscope_stats::{OTHER, TimePart};
 use std::collections::BTreeMap;
@@ -210,10 +211,7 @@ static FAMILIES: [Family; 16] = [
         help: "Packets lost on the way to the analysis: dropped by the kernel or the interface, or missing in the capture.",
         samples: |figures| {
             let observed = &figures.observed;
-            let dropped = observed
-                .dropped
-                .into_iter()
-                .flat_map(|dropped| [("kernel", dropped.kernel), ("interface", dropped.interface)]);
+            let dropped = observed.dropped.into_iter().flat_map(PacketDrops::by_place);
             counts(dropped.chain(observed.missing.map(|missing| ("capture", missing))))
         },
     },
